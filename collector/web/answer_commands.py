@@ -20,11 +20,6 @@ def answer_keys(question: str) -> dict[str, str]:
     return {f"{question}/{by}" if by else question: by for by in QUESTIONS[question].questions}
 
 
-def answer_options(by: str) -> dict[str, str]:
-    """The options with which the question is asked."""
-    return {"by": by} if by else {}
-
-
 def python_expression(question: str, by: str, argument: str) -> str:
     """The expression that asks the question about ``argument``."""
     return f"analysis.{question}({argument}, by={by!r})" if by else f"analysis.{question}({argument})"

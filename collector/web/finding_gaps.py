@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
 
-_CAUSES = {"launch_bound": "host", "draining_synchronizations": "synchronize"}
-"""Checker -> the cause of the idle time that it reports."""
 _DEVICE = re.compile(r"gpu:(\d+)")
 
 
@@ -29,17 +27,17 @@ def with_gaps(findings: Sequence[Mapping[str, Any]], recording: Recording) -> li
         findings: the result of `collector.web.report_data.findings_of`.
         recording: the whole step.
     """
-    if not any(each["checker"] in _CAUSES for each in findings):
+    if not any(each["cause"] for each in findings):
         return [{**each, "gap": None} for each in findings]
     gaps = idle_gaps(recording)
     return [{**each, "gap": _gap(each, gaps)} for each in findings]
 
 
 def _gap(finding: Mapping[str, Any], gaps: Answer) -> tuple[int, int] | None:
-    cause, device = _CAUSES.get(finding["checker"]), _DEVICE.search(finding["line"])
-    if cause is None:
+    if not finding["cause"]:
         return None
-    spent = gaps[f"{cause}_ns"]
+    device = _DEVICE.search(finding["line"])
+    spent = gaps[f"{finding['cause']}_ns"]
     if device:
         spent = np.where(gaps["device_id"] == int(device[1]), spent, 0)
     if not spent.any():

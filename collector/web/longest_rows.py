@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.analysis.questions import QUESTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -12,13 +14,6 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
-
-_TABLES = {
-    **dict.fromkeys(("kernels", "tensor_cores", "occupancy"), ("kernels",)),
-    "copies": ("memcpys", "memsets"),
-    **dict.fromkeys(("calls", "launches"), ("api_calls",)),
-}
-"""Question -> the tables of what its rows count; no row counts rows of several tables."""
 
 
 def longest_rows(answer: Answer, recording: Recording, places: npt.NDArray[np.int64], began_ns: int) -> list[list[int]]:
@@ -30,7 +25,7 @@ def longest_rows(answer: Answer, recording: Recording, places: npt.NDArray[np.in
         places: the indices of the rows of the answer.
         began_ns: the begin of the step, from which starts and ends are counted.
     """
-    tables = _TABLES.get(answer.question, ())
+    tables = QUESTIONS[answer.question].counts
     if not tables or not answer.evidence:
         return []
     found = [_longest(recording, tables, answer.evidence[place]) for place in places.tolist()]

@@ -14,7 +14,8 @@ from collector.web.sized_cache import SizedCache
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.formats.step import Step
+    from collector.analysis.answer import Answer
+    from collector.formats.step import Step, TracedStep
     from collector.profiler.api import Profiler
     from collector.recording.recording import Recording
     from collector.web.report_lanes import Lanes
@@ -28,6 +29,9 @@ _FORMS = 3
 """The approximate number of copies of a step's columns in memory: as read, as lanes, and in values that answers
 keep."""
 
+Latest = dict[tuple[str, "tuple[int, int] | None"], "tuple[TracedStep, Answer]"]
+"""Key and part of the latest question whose answer has more rows than a page gets -> that part, and the answer."""
+
 
 class RefusedError(CollectorError):
     """A run that cannot be opened, or a question that cannot be answered about it."""
@@ -39,6 +43,7 @@ class OpenedRun:
     def __init__(self, run: Run) -> None:
         """Take a run, which is read on request."""
         self.run = run
+        self.latest: Latest = {}
 
     @cached_property
     def step(self) -> Step:

@@ -214,7 +214,7 @@ class _Answers:
         """One answer; see `collector.web.single_answers`."""
         given = request.query_params
         asked = AskedAnswer(given.get("key", ""), _part(given), given.get("q", ""), given.get("sort", ""))
-        return self._of_run(request, repr(asked), lambda run: single_answer(run.step, run.run.name, asked))
+        return self._of_run(request, repr(asked), lambda run: single_answer(run.step, run.run.name, asked, run.latest))
 
     def together(self, request: Request) -> Response:
         """The answers of several runs together, and the changes from the first of them to the others."""

@@ -1,11 +1,15 @@
-"""The sentences from which the page makes its notes on answers about a part of a step, as `collector.analysis` does."""
+"""The sentences from which the page makes notes on answers about a part of a step, and their losses, as Python does."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.activities import REPETITIONS
+from collector.analysis.backward import AMBIGUOUS_OPS, UNRECORDED_OPS
 from collector.analysis.empty_answers import why_missing
+from collector.analysis.memory import ADDRESSES_IN_USE, ODD_OPERATIONS, UNKNOWN_FREES
 from collector.analysis.questions import QUESTIONS
+from collector.analysis.queue_depth import BEFORE_CALL, WITHOUT_CALL
 from collector.analysis.step_marks import CUT_STEPS
 from collector.analysis.tracing_cost import note_on_part
 from collector.analysis.whole_graphs import COUNTED, NOT_COUNTED
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def part_notes(recording: Recording) -> dict[str, Any]:
-    """The sentences for the parts of a recording; see ``web/src/part/notes.js``.
+    """The sentences for the parts of a recording; see ``notes.js`` and ``losses.js`` in ``web/src/part``.
 
     A sentence with a count has the form that `collector.text.wording.counted` takes.
     """
@@ -44,4 +48,14 @@ def part_notes(recording: Recording) -> dict[str, Any]:
         "graphs_not_counted": NOT_COUNTED,
         "cut_steps": CUT_STEPS,
         "tracing_cost": note_on_part(recording),
+        "losses": {
+            "repetitions": REPETITIONS,
+            "without_call": WITHOUT_CALL,
+            "before_call": BEFORE_CALL,
+            "unknown_frees": UNKNOWN_FREES,
+            "addresses_in_use": ADDRESSES_IN_USE,
+            "odd_operations": ODD_OPERATIONS,
+            "unrecorded_ops": UNRECORDED_OPS,
+            "ambiguous_ops": AMBIGUOUS_OPS,
+        },
     }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import Activities
+from collector.analysis.activities import Activities, repeated_rows
 from collector.analysis.annotation_paths import has_whole_paths
 from collector.analysis.backward import are_backward_passes
 from collector.analysis.host_waits import wait_rows, waiting_threads
@@ -24,10 +24,9 @@ from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.cupti_enums import ALLOCATION, LOADING_OVERHEADS
 from collector.recording.first_rows import distinct_rows
 from collector.recording.possible_sizes import LARGEST_BYTES, possible_bytes
-from collector.recording.schema import LAUNCHED_TABLES
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
 from collector.recording.stream_names import stream_names
 from collector.recording.thread_waits import UNKNOWN_THREAD
-from collector.web.answer_commands import answer_options
 from collector.web.byte_planes import byte_planes, least_width
 from collector.web.part_notes import part_notes
 
@@ -141,6 +140,7 @@ class _StepColumns:
             "whole_paths": has_whole_paths(whole),
             "names": [whole.strings[name_id] for name_id in whole.invalid.annotations.name_id.tolist()],
             "activity_tables": list(LAUNCHED_TABLES),
+            "odd_operations": self._odd_operations(),
             "notes": part_notes(whole),
         }
 
@@ -163,6 +163,7 @@ class _StepColumns:
             "captured": _capture_rows(whole, work) + 1,
             "correlation": self.correlations.work,
             "process": processes_of_launches(whole, work) + 1,
+            "repeats": work.of_rows([_repeats(getattr(whole, table), table) for table in LAUNCHED_TABLES]),
         }
 
     def call_columns(self) -> _Columns:
@@ -227,6 +228,13 @@ class _StepColumns:
             "correlation": self.correlations.memory,
         }
 
+    def _odd_operations(self) -> list[int]:
+        """The time, in ns since the step began, of each row of memory that `rows_by_address` leaves out."""
+        is_odd = np.ones(len(self.whole.memory_operations), bool)
+        is_odd[self.operations_in_order] = False
+        times = self.whole.memory_operations.start_ns[is_odd] - self.recording.clock.cupti_start_ns
+        return [int(time) for time in times]
+
     def _spans(self, table: Activities | Table) -> _Columns:
         """The start and the length of each row, in ns; starts are counted from `first_ns`."""
         return {"start": table.start_ns - self.first_ns, "length": table.end_ns - table.start_ns}
@@ -237,7 +245,7 @@ class _StepColumns:
 
 def _asked(recording: Recording, key: str) -> Answer:
     question, _, by = key.partition("/")
-    return QUESTIONS[question].ask(recording, **answer_options(by))
+    return QUESTIONS[question].answer(recording, by)
 
 
 def _codes(answer: Answer, table: str, rows: int) -> Numbers:
@@ -258,6 +266,14 @@ def _kinds(recording: Recording, work: Activities) -> tuple[list[list[int]], Num
         columns.append(work.of_rows(codes).astype(np.int64))
     first, kind = distinct_rows(columns)
     return np.stack([column[first] for column in columns], axis=1).tolist(), kind
+
+
+def _repeats(table: Table, name: str) -> npt.NDArray[np.bool_]:
+    """Whether each row equals the row before it in every column; launches of graphs are not compared."""
+    repeats = np.zeros(len(table), bool)
+    if name in ACTIVITY_TABLES:
+        repeats[repeated_rows(table)] = True
+    return repeats
 
 
 def _numbered(*columns: npt.NDArray[Any]) -> Sequence[Numbers]:

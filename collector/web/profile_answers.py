@@ -5,23 +5,28 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from collector.analysis.answer import Answer, Column, values_of
+from collector.analysis.answer import Answer, Column
+from collector.analysis.units import values_of
 from collector.profiler.attributes import ATTRIBUTES, ORDERS
 from collector.profiler.builder import ProfileOptionBuilder
 from collector.profiler.commands import OPTIONS, parse_options
+from collector.profiler.empty_profiles import names_below, op_types, without_filters
+from collector.profiler.patterns import ANYTHING
 from collector.profiler.pprof import MEASURES
-from collector.profiler.profile_options import Options
+from collector.profiler.profile_options import Filters, Options
 from collector.profiler.profiler_errors import OptionError
-from collector.profiler.reporter import VIEWS
+from collector.profiler.views.view_registry import VIEWS
 from collector.web.answer_commands import file_argument
 from collector.web.report_data import answer_data
+from collector.web.text_search import check_match_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from collector.profiler.api import Profiler
     from collector.profiler.model import Model
-    from collector.profiler.reporter import Message
+    from collector.profiler.reporter import Reporter
+    from collector.profiler.views.view import Message
 
 _UNITS = {"microseconds": ("ns", 1000), "bytes": ("bytes", 1), "count": ("count", 1)}
 """Unit of a measure -> the unit of a column, and the factor of its values."""
@@ -65,13 +70,15 @@ def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str,
         words: options as texts, by their names on the command line.
 
     Raises:
-        collector.CollectorError: there is no such view or option, or no such answer.
+        collector.CollectorError: there is no such view or option, or no such answer, or a regular expression that takes
+            too long.
     """
     if view not in VIEWS:
         raise OptionError(f"no view {view!r}", f"There are {', '.join(VIEWS)}")
     options = parse_options([f"-{option}={value}" for option, value in words.items()], Options())
     if options.output != Options().output:  # `-output` and `--output` are names of this option as well
         raise OptionError("the page itself shows the answer", "Leave -output out")
+    _check_expressions(profiler.reporter, view, options)
     report = profiler.reporter.ask(view, options)
     measures = [attribute for attribute in MEASURES if attribute in options.select]
     answer = _table(report.message, view, measures, _notes(profiler.model, options.step))
@@ -84,6 +91,18 @@ def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str,
         "text": report.text,
         "measure": f"total_{measures[0]}" if measures else "",
     }
+
+
+def _check_expressions(reporter: Reporter, view: str, options: Options) -> None:
+    """Refuse regular expressions that would not be done with the names of a view."""
+    filters = Filters(options, is_logged=False)
+    every = (filters.account, filters.start, filters.trim, filters.show, filters.hide)
+    given = {each for patterns in every for each in patterns.expressions} - {"", ANYTHING}
+    if filters.broken or not given:
+        return
+    texts = [*names_below(reporter.ask(view, without_filters(options)).message), *op_types(reporter)]
+    for expression in sorted(given):
+        check_match_time(expression, texts)
 
 
 def _arguments(words: Mapping[str, str], options: Options) -> str:

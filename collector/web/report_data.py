@@ -21,7 +21,8 @@ largest figures, whether they are given or not: of the answer ``ops`` by self ti
 ``longest`` has start and end of the longest kernel, copy or call of each given row, in ns since the step began; it is
 empty for other answers (collector/web/longest_rows.py).
 
-``findings`` have the ``gap`` that they are about (collector/web/finding_gaps.py), or null.
+``findings`` have the key of the answer with the ``rows`` that they are about, the ``cause`` of the idle time that they
+are about, or an empty text, and its ``gap`` (collector/web/finding_gaps.py), or null.
 
 A part of a step, chosen by its begin and end in ns since the step began, is that of `collector.analysis.between`. Where
 ``rows`` is not null, the page holds the rows of the step (collector/web/part_rows.py) and answers about parts itself,
@@ -61,7 +62,6 @@ from collector.text.wording import counted
 from collector.version import version
 from collector.web.answer_commands import (
     answer_keys,
-    answer_options,
     file_argument,
     python_expression,
     sql_command,
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer, Window
-    from collector.analysis.questions import NamedQuestion
+    from collector.analysis.named_question import NamedQuestion
     from collector.formats.step import TracedStep
     from collector.recording.recording import Recording
     from collector.web.report_lanes import Lanes
@@ -326,7 +326,7 @@ def _answers(
 ) -> Iterator[tuple[str, Answer, str, str]]:
     """Each answer to a question with its key, its expression in Python and its command."""
     for key, by in answer_keys(name).items():
-        answer = question.ask(asked, **answer_options(by))
+        answer = question.answer(asked, by)
         yield key, answer, python_expression(name, by, argument), stats_command(name, by, files)
 
 
@@ -360,6 +360,7 @@ def _busy_and_idle(devices: Answer, idle: Answer) -> str:
 
 def findings_of(step: TracedStep) -> list[dict[str, Any]]:
     """The advice about a step."""
+    from collector.profiler.advice.checker_registry import CHECKERS
     from collector.profiler.advice.recording_columns import RecordingStep
     from collector.profiler.advice.step_advice import advise
     from collector.profiler.step_reader import read_step
@@ -373,6 +374,8 @@ def findings_of(step: TracedStep) -> list[dict[str, Any]]:
             "checker": each.checker,
             "line": each.line,
             "evidence": list(each.evidence),
+            "rows": CHECKERS[each.checker].rows,
+            "cause": CHECKERS[each.checker].cause,
         }
         for each in found
     ]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import UnknownFormatError
 from collector.files.atomic_files import atomic_write
+from collector.files.distinct_names import distinct_names
 from collector.text.terminal import printable
 from collector.web.part_rows import part_rows
 from collector.web.report_data import joined_names, page_data, step_data
@@ -113,8 +114,12 @@ def report_of_step(step: TracedStep, path: Path, before: Sequence[TracedStep], t
     """
     if path.suffix.lower() != ".html":
         raise UnknownFormatError(f"{path}: a report is a page", "Name it .html")
-    others = [(_plain_name(each, Path(f"before {place}")), each) for place, each in enumerate(before)]
-    write_report(path, [(_plain_name(step, path), step)], before=others, title=title, max_size=max_size)
+    together = [*before, step]
+    pages = [*(Path(f"before {place}") for place in range(len(before))), path]
+    names = [_plain_name(each, page) for each, page in zip(together, pages, strict=True)]
+    files = [page if each.path is None else each.path for each, page in zip(together, pages, strict=True)]
+    *others, own = zip(distinct_names(names, files), together, strict=True)
+    write_report(path, [own], before=others, title=title, max_size=max_size)
 
 
 def _plain_name(step: TracedStep, path: Path) -> str:

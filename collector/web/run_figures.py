@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.busy_time import devices
-from collector.analysis.idle import idle, largest_causes
+from collector.analysis.idle import CAUSE_NAMES, idle, largest_causes
 from collector.formats.step import Step
 from collector.recording.device_models import device_models
 from collector.recording.run_label import RunLabel
@@ -26,7 +26,7 @@ def run_figures(step: TracedStep) -> dict[str, Any]:
         "busy_share": times.totals["busy_ns"] / window_ns if window_ns else None,
         "kernels": len(recording.kernels),
         "gpu": ", ".join(sorted(set(device_models(recording).values()))),
-        "cause": causes[0][0].replace("_", " ") if causes else "",
+        "cause": CAUSE_NAMES[causes[0][0]] if causes else "",
         "losses": len(recording.ledger.losses()),
         "simulated": bool(recording.environment.get("simulated")),
         **RunLabel.of(recording)._asdict(),

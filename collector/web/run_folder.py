@@ -9,14 +9,16 @@ import re
 import stat
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
+from collector.files.dataset_files import SCHEMA_FILE
+from collector.files.distinct_names import distinct_names
 from collector.files.nested_files import found_below
 from collector.files.path_kinds import is_folder
-from collector.formats.named_steps import SCHEMA_FILE, NamedSteps, is_dataset, named_steps
+from collector.formats.named_steps import NamedSteps, is_dataset, named_steps
 from collector.recording.journal_segments import segments_of
 from collector.text.natural_order import natural_order
 
@@ -48,7 +50,8 @@ class Run:
     id: str
     """Derived from the name; the same whenever the folder is listed."""
     name: str
-    """The path within the folder; of a file that was given by itself its name."""
+    """The path within the folder; of a file that was given by itself its name. If several have this name, the folders
+    that tell them apart come first."""
     path: Path
     num_bytes: int = 0
     modified_ns: int = 0
@@ -145,7 +148,10 @@ class RunFolder:
             else:
                 for run in self._walk(given):
                     _add(found, run)
-        ordered = sorted(found.values(), key=lambda run: (bool(run.refused), natural_order(run.name)))
+        listed = list(found.values())
+        names = distinct_names([run.name for run in listed], [run.path for run in listed])
+        listed = [run if run.name == name else replace(run, name=name) for run, name in zip(listed, names, strict=True)]
+        ordered = sorted(listed, key=lambda run: (bool(run.refused), natural_order(run.name)))
         self._steps = {place: known for place, known in self._steps.items() if is_dataset(place[0].folder)}
         self._known = {run.path: known for run in ordered if (known := self._known.get(run.path)) is not None}
         return Runs({run.id: run for run in ordered[:MOST_RUNS]}, max(len(ordered) - MOST_RUNS, 0))
@@ -222,15 +228,16 @@ def _listed_steps(named: NamedSteps, root: Path, place: str) -> list[Run]:
     from collector.dataset.steps_by_name import keys_of
 
     dataset = Dataset(named.folder, run=named.run, rank=named.rank)
+    known = _abouts_inside((path for parts in dataset.files.by_table.values() for path in parts.values()), root)
     runs = []
     for key in keys_of(dataset, named):
         step = NamedSteps(named.folder, *key)
         name = f"{place}/{step.name}" if place else step.name
         files, num_steps = dataset.files_of(key)
-        if is_folder(root) and not all(_leads_inside(path, root) for path in files):
+        abouts = [about for path in files if (about := known[path]) is not None]
+        if len(abouts) < len(files):
             runs.append(_refused(step.path, name, _LEADS_OUT))
             continue
-        abouts = [path.stat() for path in files]
         num_bytes, modified_ns = sum(each.st_size for each in abouts), max(each.st_mtime_ns for each in abouts)
         kind = "step of a dataset"
         runs.append(Run(_id(step.path), name, step.path, num_bytes // num_steps, modified_ns, kind, files=tuple(files)))
@@ -255,6 +262,28 @@ def _segments_of(path: Path) -> list[Path]:
     with contextlib.suppress(OSError):
         return segments_of(path) if path.is_dir() else []
     return []
+
+
+def _abouts_inside(paths: Iterable[Path], root: Path) -> dict[Path, os.stat_result | None]:
+    """The size and time of each file; None: a link leads out of the folder ``root``.
+
+    Links are followed once for each folder, because a dataset may have thousands of files in a few folders.
+
+    Raises:
+        OSError: a file has gone.
+    """
+    are_inside: dict[Path, bool] = {}
+    found: dict[Path, os.stat_result | None] = {}
+    for path in paths:
+        folder = path.parent
+        if folder not in are_inside:
+            are_inside[folder] = _leads_inside(folder, root)
+        about = path.lstat()
+        is_inside = are_inside[folder]
+        if is_inside and stat.S_ISLNK(about.st_mode):
+            about, is_inside = path.stat(), _leads_inside(path, root)
+        found[path] = about if is_inside else None
+    return found
 
 
 def _leads_inside(path: Path, root: Path) -> bool:

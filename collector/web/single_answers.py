@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +13,15 @@ from collector.analysis.questions import QUESTIONS
 from collector.text.natural_order import natural_order
 from collector.web.answer_commands import (
     answer_keys,
-    answer_options,
     file_argument,
     python_expression,
     sql_command,
     stats_command,
 )
 from collector.web.given_rows import MOST_ROWS, GivenRows
-from collector.web.opened_runs import RefusedError
+from collector.web.opened_runs import Latest, RefusedError
 from collector.web.report_data import answer_data
+from collector.web.text_search import matching_texts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,13 +49,14 @@ def keys() -> list[str]:
     return [key for name, question in QUESTIONS.items() if not question.of_ranks for key in answer_keys(name)]
 
 
-def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, Any]:
+def single_answer(step: TracedStep, name: str, asked: AskedAnswer, latest: Latest | None = None) -> dict[str, Any]:
     """An answer, with the Python expression and the command that give the same.
 
     Args:
         step: the step.
         name: the name of its file.
         asked: the question.
+        latest: what it returned last about this step is kept here: who searches or sorts asks for other rows of it.
 
     Raises:
         RefusedError: there is no such question, or its options are wrong.
@@ -64,13 +65,19 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
         raise RefusedError(f"there is no question {asked.key!r}")
     question, _, by = asked.key.partition("/")
     argument, cli = "step", stats_command(question, by, file_argument(name))
-    part: TracedStep = step
     if asked.part is not None:
         start_ns, end_ns = asked.part
-        part = between(step, start_ns, end_ns)
         argument = f"analysis.between(step, {start_ns}, {end_ns})"
         cli += f" --window {start_ns}ns..{end_ns}ns"
-    answer = QUESTIONS[question].ask(part, **answer_options(by))
+    latest = {} if latest is None else latest
+    known = latest.get((asked.key, asked.part))
+    if known is None:
+        part = step if asked.part is None else between(step, *asked.part)
+        known = part, QUESTIONS[question].answer(part, by)
+        latest.clear()
+    part, answer = known
+    if len(answer) > MOST_ROWS:
+        latest[asked.key, asked.part] = known
     rows = _rows(answer, asked)
     data = answer_data(
         answer,
@@ -97,11 +104,8 @@ def _rows(answer: Answer, asked: AskedAnswer) -> npt.NDArray[np.int64] | None:
     kept = np.arange(len(answer))
     if asked.search:
         texts = [answer[column.name].tolist() for column in answer.columns if column.unit == "text"]
-        try:
-            expression = re.compile(asked.search, re.IGNORECASE)
-        except re.error as error:
-            raise RefusedError(f"{asked.search!r} is not a regular expression: {error}") from error
-        kept = kept[[any(expression.search(each[row]) for each in texts) for row in range(len(answer))]]
+        found = matching_texts(asked.search, chain.from_iterable(texts))
+        kept = kept[[any(each[row] in found for each in texts) for row in range(len(answer))]]
     column, _, order = asked.sort.rpartition(".")
     if column in answer.values:
         values = answer[column][kept]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from collector import analysis
+from collector.profiler.advice.step_advice import CHECKERS
 from collector.web.finding_gaps import with_gaps
 from collector.web.given_rows import MOST_ROWS
 
 
 def finding(checker="launch_bound", line="/gpu:0 idles"):
-    return {"severity": "high", "checker": checker, "line": line, "evidence": []}
+    known = CHECKERS[checker]
+    return {"checker": checker, "line": line, "rows": known.rows, "cause": known.cause}
 
 
 def gaps_of(recording, *findings):

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from captures import START_NS
 from many_annotations import VALIDATE_NS, many_annotations
+from random_programs import random_program
+from random_steps import random_step
 from report_pages import RECORDED_AND_LARGE, islands, page_of
 
 import collector
 from collector import analysis
-from collector.analysis.answer import Answer, Column, values_of
+from collector.analysis.answer import Answer, Column
+from collector.analysis.units import values_of
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
 from collector.recording.cupti_enums import DEGREE_CAPTURED
@@ -32,7 +35,7 @@ const { step, rows, parts } = JSON.parse(readFileSync(0, "utf8"));
 const held = rowsOf(step.rows, Uint8Array.from(Buffer.from(rows, "base64")));
 const keys = Object.keys(step.answers).filter((key) => follows(step.answers, key));
 console.log(JSON.stringify(parts.map((part) => {
-  const asked = { info: step.rows, rows: held, cut: cutTo(held, part), answers: step.answers };
+  const asked = { info: step.rows, rows: held, cut: cutTo(held, part), answers: step.answers, losses: step.losses };
   return Object.fromEntries(keys.map((key) => [key, partAnswer(asked, key)]));
 })));
 """
@@ -75,19 +78,29 @@ def of_parts(path, parts):
     return json.loads(done.stdout)
 
 
+def plain(own, values):
+    """The page's values; its JSON writes a fraction that is whole as an integer, which Python reads exactly."""
+    pairs = zip(own, values, strict=True)
+    return [float(each) if type(each) is int and type(value) is float else each for each, value in pairs]
+
+
 def held_to_python(path, step, parts, name="step.pb"):
     answered = set(page_of(path)["steps"][0]["answers"])
     for part, found in zip(parts, of_parts(path, parts), strict=True):
         assert (answered & FOLLOWING) - set(found) == set()
+        of_ledger = analysis.between(step, *part).ledger.losses()
         for key, answer in found.items():
             expected = json.loads(json.dumps(single_answer(step, name, AskedAnswer(key, part))))
             for column, own, values in zip(answer["columns"], answer["values"], expected["values"], strict=True):
-                assert own == values, (part, key, column["name"])
+                assert plain(own, values) == values, (part, key, column["name"])
             for field in (
                 *("rows", "totals", "part", "python", "cli", "definition"),
                 *("chosen_by", "left_out", "largest", "longest", "notes"),
             ):
                 assert answer[field] == expected[field], (part, key, field)
+            # The losses of the ledger are those of the whole step on every page.
+            own_losses = expected["losses"][len(of_ledger) :]
+            assert answer["losses"] == [*step.ledger.losses(), *own_losses], (part, key)
 
 
 def parts_of(step, chance, count=4):
@@ -191,6 +204,35 @@ def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
     held_to_python(tmp_path / "step.html", step, [*parts, (0, end), (1_000_000 - 1, 1_000_000)])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [random_program, random_step])
+def test_answers_about_parts_of_any_program(tmp_path_factory, make):
+    """Also about parts that begin and end where something does."""
+    hypothesis = pytest.importorskip("hypothesis")
+    from properties import examples
+
+    phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
+
+    # The seeds say nothing about the size of a step, so that smaller ones are no simpler.
+    @hypothesis.given(hypothesis.strategies.integers(0, 1 << 32))
+    @hypothesis.settings(max_examples=examples(20), derandomize=True, phases=phases)
+    def check(seed):
+        chance = random.Random(seed)
+        path = tmp_path_factory.mktemp("pages") / "step.html"
+        step = written(path, make(chance).recording())
+        length = step.recording.clock.window_ns
+        tables = [getattr(step.recording, name) for name in ("kernels", "memcpys", "api_calls", "annotations")]
+        ends = [int(time) - START_NS for table in tables for time in (*table.start_ns, *table.end_ns)] or [0]
+        times = [
+            (chance.choice(ends) + chance.choice([-1, 0, 0, 1]), chance.randrange(-9, length + 9)) for _ in range(8)
+        ]
+        drawn = chance.sample([time for pair in times for time in pair], 16)
+        parts = [tuple(sorted(pair)) for pair in zip(drawn[::2], drawn[1::2], strict=True)]
+        held_to_python(path, step, [*parts, (0, length), (0, 0), (length, length)])
+
+    check()
+
+
 @pytest.mark.medium
 def test_a_graph_in_which_nothing_runs_in_a_part_keeps_its_call(build, tmp_path):
     """Also beside a graph that was recorded as a whole, whose row is counted in the table of all launches."""
@@ -219,6 +261,31 @@ def test_a_part_of_a_step_has_parts_itself(build, tmp_path, seed):
         step = written(tmp_path / "step.html", part)
         parts = [tuple(sorted(chance.sample(range(stop - start + 1), 2))) for _ in range(6)]
         held_to_python(tmp_path / "step.html", step, [*parts, (0, stop - start)])
+
+
+@pytest.mark.medium
+def test_an_annotation_of_a_moment_at_an_end_of_a_part_keeps_its_path(build, tmp_path):
+    build.environment["source"] = "chrome"
+    build.annotation("train", 100, 400, 1).annotation("layer", 100, 300, 2).annotation("mark", 100, 0, 3)
+    build.annotation("mark", 500, 0, 4).kernel("gemm", 50, 10).kernel("gemm", 600, 10)
+    step = written(tmp_path / "step.html", build.recording())
+    paths = [
+        sorted(analysis.annotation_times(analysis.between(step, *part), by="path")["path"])
+        for part in ((0, 100), (500, 700), (100, 100), (50, 99))
+    ]
+    assert paths[0] == paths[2] == ["train", "train/layer", "train/layer/mark"]
+    assert paths[1] == ["train", "train/mark"]
+    assert paths[3] == []
+    held_to_python(tmp_path / "step.html", step, [(0, 100), (500, 700), (100, 100), (50, 99), (0, 1000)])
+
+
+@pytest.mark.medium
+def test_memory_operations_of_an_unknown_kind_are_there_but_not_counted(build, tmp_path):
+    for number, operation in enumerate((1, 5, 2, 5)):
+        times = {"start_ns": START_NS + 100 * (number + 1), "operation": operation, "address": 64, "num_bytes": 8}
+        build.raw("memory_operations", memory_kind=3, **times)
+    step = written(tmp_path / "step.html", build.recording())
+    held_to_python(tmp_path / "step.html", step, [(150, 250), (150, 450), (0, 500), (0, 50)])
 
 
 @pytest.mark.medium
@@ -359,9 +426,9 @@ const rows = {
 };
 const columns = ["api", "min_queue_ns", "max_queue_ns"].map((name) => ({ name }));
 const cut = { part: { start: 0, end: count }, work: Array.from(zeros.keys()) };
-const info = { notes: { questions: { launches: { tables: ["kernels"] } } } };
+const info = { notes: { losses: {}, questions: { launches: { tables: ["kernels"] } } } };
 const answers = { calls: { values: [["cudaLaunchKernel"]] }, launches: { columns, totals: {}, python: "", cli: "" } };
-console.log(JSON.stringify(partAnswer({ info, rows, cut, answers }, "launches").values));
+console.log(JSON.stringify(partAnswer({ info, rows, cut, answers, losses: [] }, "launches").values));
 """
 
 

@@ -76,7 +76,7 @@ def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
     assert {"devices", "idle", "kernels/name", "kernels/shape", "ops", "launches"} <= set(found["answers"])
     for key, data in found["answers"].items():
         question, _, by = key.partition("/")
-        answer = QUESTIONS[question].ask(step, **({"by": by} if by else {}))
+        answer = QUESTIONS[question].answer(step, by)
         assert [each["name"] for each in data["columns"]] == [each.name for each in answer.columns]
         assert data["rows"] == len(answer)
         for column, values in zip(answer.columns, data["values"], strict=True):
@@ -520,6 +520,19 @@ def test_a_size_that_is_no_number_is_refused(size, build, tmp_path):
     step = collector.load(tmp_path / "step.gpurec")
     with pytest.raises(TypeError, match="max_size takes a number of bytes, not"):
         step.report(tmp_path / "page.html", max_size=size)
+
+
+def test_compared_files_of_one_name_have_their_folders(build, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("main", "change"):
+        Path(folder).mkdir()
+        build.recording().save(Path(folder, "step.pb"))
+    assert main(["report", "change/step.pb", "--before", "main/step.pb", "-o", "of_command.html"]) == 0
+    collector.load("change/step.pb").report("of_step.html", before=collector.load("main/step.pb"))
+    for page in (page_of(tmp_path / "of_command.html"), page_of(tmp_path / "of_step.html")):
+        assert [step["name"] for step in page["steps"]] == ["main/step.pb", "change/step.pb"]
+        assert page["title"] == "main/step.pb → change/step.pb"
+        assert page["compare"]["answers"]["op"]["cli"] == "collector compare main/step.pb change/step.pb --by op"
 
 
 @pytest.mark.parametrize("before", ["step.pb", ["step.pb"], [None]])

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 from hostile_names import EVIL
 from markdown_cells import markdown_cells
@@ -26,10 +31,11 @@ NOTE_PAPER = f"""() => {{
 }}"""
 """Keeps the last label of the axis on paper, which is drawn for the window again afterwards."""
 RECORDED = ["torch_tutorial/h100_transformer_before.json.gz", "nsys_ai/mfu_2gpu_before.sqlite.gz"]
-VIEWS = dict.fromkeys(("tensor_cores", "occupancy"), "kernels")
-VIEWS |= dict.fromkeys(("calls", "queue", "launch_delays", "annotation_times"), "launches")
-VIEWS |= dict.fromkeys(("concurrency", "overlap"), "streams")
-VIEWS |= {"critical_path": "critical-path", "idle_gaps": "idle", "memory_growth": "memory"}
+PLACES = Path(__file__).resolve().parents[2] / "web" / "src" / "places.js"
+SCRIPT = """
+const { viewOf } = await import(process.argv[1]);
+console.log(JSON.stringify(Object.fromEntries(process.argv.slice(2).map((key) => [key, viewOf(key)]))));
+"""
 NOT_AS_ROWS = {"devices", "idle", "idle_ops", "ops", "ledger", "tracing_cost", "code_loading"}
 """Answers that views show in another form: some columns, the largest rows, turned, or as a tree."""
 
@@ -50,6 +56,15 @@ def reports(shared, tmp_path_factory):
     return report
 
 
+def views_of(keys):
+    """Key of an answer -> the view that shows it."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("THE TABLES OF THE PAGE ARE NOT TESTED: they need node")
+    command = [node, "--input-type=module", "--eval", SCRIPT, PLACES.as_uri(), *keys]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 def shown(answer, rows=200):
     """The cells of an answer as the terminal and Markdown have them."""
     lines = answer.to_markdown().splitlines()[2 : 2 + rows]
@@ -60,12 +75,12 @@ def shown(answer, rows=200):
 def test_tables_have_the_figures_of_the_terminal(report_page, reports, name):
     step, path = reports(name)
     found = page_of(path)["steps"][0]["answers"]
-    for key in found:
+    for key, view in views_of(found).items():
         question, _, by = key.partition("/")
         if question in NOT_AS_ROWS:
             continue
-        answer = QUESTIONS[question].ask(step, **({"by": by} if by else {}))
-        report_page.open(path, f"view={VIEWS.get(question, question)}&by={key}&cols=-").drawn()
+        answer = QUESTIONS[question].answer(step, by)
+        report_page.open(path, f"view={view}&by={key}&cols=-").drawn()
         label = {"idle_gaps": "Gaps"}.get(question, question.replace("_", " ").capitalize())
         assert shown(answer) == report_page.table(label), key
 
@@ -178,6 +193,29 @@ def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
     assert abs(int(chosen["to"]) - length * 0.5) < length / 100
 
 
+def test_a_window_is_that_which_was_marked_though_the_page_becomes_narrower_meanwhile(report_page, build, tmp_path):
+    build.kernel("gemm", 400_000, 200_000)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    page.set_viewport_size({"width": 1500, "height": 800})
+    canvas, settled = page.locator(".lanes canvas"), "() => new Promise(done => setTimeout(done, 100))"
+    page.evaluate(settled)
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+    page.set_viewport_size({"width": 1300, "height": 800})
+    page.evaluate(settled)
+    left = canvas.bounding_box()["x"]
+    page.mouse.move(left + box["width"] * 0.5, box["y"] + 40)
+    page.mouse.up()
+    chosen = report_page.chosen()
+    assert abs(int(chosen["from"]) - 250_000) < 3000
+    assert abs(int(chosen["to"]) - 500_000) < 3000
+    page.wait_for_function("width => document.querySelector('.lanes canvas').clientWidth < width", arg=box["width"])
+
+
 def test_the_list_of_columns_closes(report_page, reports):
     page = report_page.open(reports(RECORDED[0])[1], "view=kernels").page
     box = page.get_by_role("checkbox", name="median")
@@ -187,6 +225,47 @@ def test_the_list_of_columns_closes(report_page, reports):
         assert box.is_visible()
         shut()
         assert not box.is_visible()
+    page.locator("details.menu > summary").press("Enter")
+    hidden = report_page.chosen().get("cols", "").split(",")
+    page.evaluate("() => document.querySelectorAll('.menu input:checked').forEach(each => each.click())")
+    assert len(report_page.chosen()["cols"].split(",")) > len(hidden) + 2  # also those that are clicked at once
+    box.focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate("() => document.activeElement.innerText") == "columns"
+
+
+def test_the_rest_of_the_rows_is_shown_to_the_keyboard_as_well(report_page, build, tmp_path):
+    for number in range(300):
+        build.kernel(f"kernel_{number}", 100 * number, 50)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=kernels").page
+    page.get_by_role("button", name="show all 300 rows").press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('section[aria-label=Kernels] tbody tr').length === 300")
+    assert page.evaluate("() => document.activeElement.ariaLabel") == "Kernels: table"
+
+
+@pytest.mark.parametrize(
+    ("part", "chosen", "said"),
+    [
+        ("rows-0", "view=kernels&from=1&to=2000", "Answers about the window cannot be made: {}"),
+        ("slices-0", "view=timeline", "The lanes cannot be shown: {}"),
+        ("licences", "view=trust", "{}"),
+        ("data", "", "This report cannot be read: {}"),
+    ],
+)
+def test_a_damaged_part_of_a_file_is_named_with_the_remedy(report_page, build, tmp_path, part, chosen, said):
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.kernel("gemm", 100, 200).recording())))])
+    whole, begin = path.read_text("utf-8"), f'id="{part}">'
+    assert begin in whole
+    path.write_text(whole.replace(begin, f"{begin}AAAA"), "utf-8")
+    page = report_page.page
+    page.goto(f"{path.as_uri()}#{chosen}")
+    if part == "licences":
+        page.locator("summary >> text=licences").click()
+    why = f"the part {part} of the file is damaged: it was cut or changed. Write the report again, or get another copy."
+    page.wait_for_selector(f"text={said.format(why)}")
 
 
 def drawn_texts(page, act):
@@ -273,6 +352,80 @@ def test_a_row_that_is_opened_by_keys_leaves_the_focus_on_the_lanes(report_page,
     before = report_page.chosen()
     page.keyboard.press("ArrowRight")
     assert report_page.chosen() != before
+
+
+@pytest.mark.parametrize(
+    ("asked", "chosen"),
+    [
+        ("from=-500&to=400", {"from": "0", "to": "400"}),
+        ("from=400&to=99000000", {"from": "400", "to": "1000000"}),
+        ("from=7000000&to=8000000", {}),
+        ("from=-20&to=-10", {}),
+        ("from=0.5&to=400.2", {"from": "0", "to": "401"}),
+        ("from=-1e300&to=1e300", {"from": "0", "to": "1000000"}),
+        ("from=1e30&to=2e30", {}),
+        ("from=7&to=word", {}),
+    ],
+)
+def test_a_window_of_the_address_is_cut_to_the_step(report_page, build, tmp_path, asked, chosen):
+    build.kernel("gemm", 100, 200)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, f"view=idle&{asked}").page
+    page.wait_for_function(f"() => !location.hash.includes('{asked}')")
+    assert report_page.chosen() == {"view": "idle", **chosen}
+    assert page.inner_text("header .window").startswith("window" if chosen else "whole step")
+
+
+def test_what_changes_nothing_is_no_page_of_the_history(report_page, build, tmp_path):
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.kernel("gemm", 100, 200).recording())))])
+    page = report_page.open(path).drawn().page
+    page.keyboard.press("2")
+    for key in ("w", "2", "w", "2"):
+        page.keyboard.press(key)
+    page.keyboard.press("3")
+    page.go_back()
+    page.wait_for_function("() => location.hash === '#view=timeline'")
+    page.go_back()
+    page.wait_for_selector("nav a[aria-current=page][href='#view=overview']")
+
+
+LIKE_BROWSERS = """() => {
+  for (const name of ["pushState", "replaceState"]) {
+    const change = history[name];
+    const times = [];
+    history[name] = function (...given) {
+      const now = performance.now();
+      if (times.push(now) > 100 && now - times.shift() < 10_000) throw new Error(`too many ${name}`);
+      change.apply(this, given);
+    };
+  }
+}"""
+"""Lets the address be changed 100 times in 10 s and no more, as Safari does; the tests' Chromium has no limit."""
+
+
+def test_the_address_is_right_after_any_number_of_changes(report_page, build, tmp_path):
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.kernel("gemm", 100, 200).recording())))])
+    page = report_page.open(path, "view=timeline&from=0&to=400000").drawn().page
+    page.evaluate(LIKE_BROWSERS)
+    page.locator(".lanes [tabindex]").focus()
+    report_page.press_at_once(*("ArrowRight", "ArrowLeft") * 150, "ArrowRight")
+    page.wait_for_function("() => location.hash === '#view=timeline&from=100000&to=500000'")
+    report_page.press_at_once(*("j", "k") * 150)
+    page.wait_for_selector("nav a[aria-current=page][href^='#view=timeline']")
+
+
+def test_lanes_that_are_left_out_are_counted_with_the_place_where_they_are(report_page, build, tmp_path):
+    for stream in range(200):
+        build.kernel("k", 1000 * stream, 500, stream_id=stream)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    assert "105 of 201 lanes are left out, those with the fewest slices: Streams has" in page.inner_text("main")
+    page.locator("p.note").get_by_role("link", name="Streams").click()
+    page.wait_for_selector("nav a[aria-current=page][href^='#view=streams']")
 
 
 def test_the_axis_stays_above_many_lanes(report_page, build, tmp_path):
@@ -367,6 +520,27 @@ def test_the_mouse_on_the_lanes(report_page, build, tmp_path):
     assert report_page.chosen() == {"view": "timeline"}
     mouse.move(box["x"] + box["width"] * 0.5, box["y"] - 50)
     assert report_page.page.locator(".hovered").count() == 0
+
+
+def test_a_hand_that_is_not_quite_still_clicks(report_page, build, tmp_path):
+    build.kernel("gemm", 400_000, 200_000)
+    path = tmp_path / "step.html"
+    write_report(path, [("step", Step(RecordingSource(build.recording())))])
+    page = report_page.open(path, "view=timeline").drawn().page
+    box = page.locator(".lanes canvas").bounding_box()
+    x, y = box["x"] + box["width"] * 0.5, box["y"] + 22 + 36
+    page.mouse.move(x, y - 24)
+    page.mouse.down()
+    page.mouse.move(x + 2, y - 24)
+    page.mouse.up()
+    page.mouse.move(x, y)
+    page.wait_for_selector(".hovered >> text=gemm")
+    page.keyboard.press("w")
+    page.mouse.down()
+    page.mouse.move(x + 2, y + 1)
+    page.mouse.up()
+    page.wait_for_function("() => location.hash.includes('from=')")
+    assert report_page.chosen() == {"view": "timeline", "from": "200000", "to": "800000"}
 
 
 def test_a_long_slice_is_drawn_and_described_whatever_began_after_it(report_page, build, tmp_path):

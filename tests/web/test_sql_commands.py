@@ -10,7 +10,7 @@ from many_annotations import many_annotations
 import collector
 from collector import analysis
 from collector.analysis.questions import QUESTIONS
-from collector.web.answer_commands import answer_keys, answer_options, sql_command
+from collector.web.answer_commands import answer_keys, sql_command
 from collector.web.report_data import step_data
 
 pytest.importorskip("duckdb")
@@ -36,7 +36,7 @@ def test_the_queries_give_the_answers(shared, name):
     with Database.of([path]) as database:
         for question, named in QUESTIONS.items():
             for key, by in answer_keys(question).items() if not named.of_ranks else ():
-                answer = named.ask(step, **answer_options(by))
+                answer = named.answer(step, by)
                 if command := sql_command(answer, "step.pb"):
                     found.add(key)
                     *_, query = shlex.split(command)

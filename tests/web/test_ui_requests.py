@@ -17,8 +17,8 @@ from hostile_names import EVIL
 
 from collector.dataset.dataset_writer import DatasetWriter
 from collector.errors import CollectorError
+from collector.files.dataset_files import SCHEMA_FILE
 from collector.formats.loading import load
-from collector.formats.named_steps import SCHEMA_FILE
 from collector.web import run_folder
 from collector.web.page_server import Served, page_server
 from collector.web.report_lanes import BINS, FULL
@@ -410,6 +410,33 @@ class TestFiles:
         rows = Client(folder).runs()
         assert set(rows) == {"step.gpurec", "set"}
         assert rows["set"]["refused"] == reason
+
+    def test_the_links_of_a_dataset_are_followed_once_for_all_of_its_steps(self, folder, build, tmp_path, monkeypatch):
+        pytest.importorskip("pyarrow")
+        with DatasetWriter(tmp_path / "sets" / "set", run="a") as writer:
+            for _ in range(20):
+                writer.write(build.recording())
+        followed = []
+        leads_inside = run_folder._leads_inside
+        monkeypatch.setattr(
+            run_folder, "_leads_inside", lambda path, root: followed.append(path) or leads_inside(path, root)
+        )
+        assert len(RunFolder([tmp_path / "sets"]).runs().by_id) == 20
+        assert 0 < len(followed) == len(set(followed))
+
+    def test_equal_names_in_several_given_folders_have_the_folders_that_differ(self, build, tmp_path):
+        pytest.importorskip("pyarrow")
+        for run in ("monday", "tuesday"):
+            with DatasetWriter(tmp_path / run / "runs", run="a") as writer:
+                writer.write(build.recording())
+            build.recording().save(tmp_path / run / "step.gpurec")
+        build.recording().save(tmp_path / "other.gpurec")
+        given = [tmp_path / run / name for run in ("monday", "tuesday") for name in ("runs", "step.gpurec")]
+        assert set(Client(*given, tmp_path / "other.gpurec").runs()) == {
+            *(f"{run}/runs/run=a/rank=0/step_0" for run in ("monday", "tuesday")),
+            *(f"{run}/step.gpurec" for run in ("monday", "tuesday")),
+            "other.gpurec",
+        }
 
     def test_a_link_inside_of_the_folder_is_a_run(self, client, folder):
         (folder / "latest.gpurec").symlink_to("step.gpurec")

@@ -19,6 +19,10 @@ from report_pages import page_of
 
 import collector
 from collector import analysis
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.named_question import NamedQuestion
+from collector.analysis.questions import QUESTIONS
 from collector.demo.demo_run import run_demo
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
@@ -102,6 +106,8 @@ def test_every_view_is_accessible_in_both_themes(report_page, two_runs):
     report_page.turn("kernels", "group=name&by=kernels/shape&from=0&to=2000000")
     report_page.page.keyboard.press("?")
     assert report_page.unlawful() == []
+    report_page.page.set_viewport_size({"width": 400, "height": 400})  # in which not all keys have room
+    assert report_page.unlawful() == []
 
 
 def test_devices_and_threads_have_their_names(report_page, build, tmp_path):
@@ -124,6 +130,23 @@ def test_devices_and_threads_have_their_names(report_page, build, tmp_path):
         assert drawn["width"] > 0.45 * (names["width"] + drawn["width"])
         assert ends.nth(-2).inner_text().strip() == "CUDA calls"
         assert end["x"] + end["width"] <= drawn["x"]  # what a lane shows is seen, however long its name is
+
+
+def test_a_question_that_no_view_names_has_its_answer_in_the_last_view_of_tables(
+    report_page, small, tmp_path, monkeypatch
+):
+    question = Question(
+        "toys", "Toys are counted.", (Column("toy", "text", "Its name."), Column("count", "count", "N."))
+    )
+    asked = NamedQuestion(lambda steps: question.ask(steps, lambda _: Part([("bear", 2)])), {"": question})
+    monkeypatch.setitem(QUESTIONS, "toys", asked)
+    page = report_page.open(written(tmp_path / "step.html", small.recording()))
+    assert page.views()[-3:] == ["others", "findings", "trust"]
+    assert page.turn("others").drawn().table("Toys") == [["bear", "2"]]
+
+
+def test_there_is_no_view_of_others_where_every_answer_has_its_own(report_page, two_runs):
+    assert "others" not in report_page.open(two_runs).views()
 
 
 @pytest.mark.parametrize("width", [400, 900, 1180, 1440])
@@ -584,6 +607,29 @@ def test_memory_over_time_is_walked_and_a_window_is_chosen(report_page, build, t
     chosen = report_page.chosen()
     assert int(chosen["from"]) == pytest.approx(250_000, rel=0.01)
     assert int(chosen["to"]) == pytest.approx(500_000, rel=0.01)
+
+
+def test_keys_that_come_before_the_page_is_drawn_again_all_count(report_page, two_runs, build, tmp_path):
+    for number in range(4):
+        build.kernel(f"kernel_{number}", 200_000 * number, 100_000)
+    page = report_page.open(written(tmp_path / "step.html", build.recording())).page
+    views = report_page.views()
+    report_page.press_at_once("j", "j", "j", "k", "j")
+    assert report_page.chosen()["view"] == views[3]
+    report_page.press_at_once("?", "?", "?")
+    page.get_by_role("dialog", name="keys").wait_for()
+    report_page.open(tmp_path / "step.html", "view=timeline").drawn().page.locator(".lanes [tabindex]").focus()
+    report_page.press_at_once("ArrowDown", "n", "n", "p", "n")
+    page.wait_for_selector(".under-lanes >> text=kernel_2")
+    report_page.press_at_once("+", "+", "ArrowRight")
+    length = build.recording().clock.window_ns
+    assert (int(report_page.chosen()["from"]), int(report_page.chosen()["to"])) == pytest.approx(
+        (length * 7 / 16, length * 11 / 16), rel=0.001
+    )
+    report_page.open(two_runs, "view=steps").page.locator(".chart").focus()
+    report_page.press_at_once("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
+    rows = report_page.table("Steps")
+    page.wait_for_selector(f"p[role=status] >> text={rows[1][0]} {rows[1][1]}")
 
 
 def test_a_bar_of_the_steps_opens_it(report_page, two_runs):

@@ -1,7 +1,7 @@
 // The page: what is shown of which step, the chosen window, keys.
 import { html } from "htm/preact";
-import { useEffect, useState } from "preact/hooks";
-import { address, chosenPlace, chosenWindow, chooseWindow, open, state, stepAt, turnTo } from "./state.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { address, choose, chosenPlace, chosenWindow, chooseWindow, open, state, stepAt, turnTo } from "./state.js";
 import { focusLanes, lanesShown } from "./lanes_focus.js";
 import { exact, printable, timeText } from "./numbers.js";
 import { usePartOf } from "./part_step.js";
@@ -9,6 +9,7 @@ import { isServed } from "./provider.js";
 import { Ready } from "./ready.js";
 import { endTexts } from "./ticks.js";
 import { VIEWS } from "./views.js";
+import { inside } from "./window.js";
 
 /** @typedef {import("./provider.js").Page} Page */
 
@@ -32,12 +33,8 @@ const KEYS = [
 /** @param {{page: Page}} props */
 export function App({ page }) {
   const [help, setHelp] = useState(false);
-  const { view } = state.value;
-  const place = chosenPlace(page);
-  const whole = page.steps[place];
-  const step = usePartOf(whole, place);
-  const views = VIEWS.filter((each) => each.is(page, whole));
-  const shownView = views.find((each) => each.name === view) ?? views[0];
+  const { place, whole, views, shownView } = chosenOf(page);
+  const [step, why] = usePartOf(whole, place);
   useEffect(() => {
     const onKey = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
@@ -46,12 +43,13 @@ export function App({ page }) {
         target.blur?.();
       }
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+      const { place, views, shownView } = chosenOf(page); // at this moment: another key may have come since the page was drawn
       const at = views.indexOf(shownView);
       const chosenView = /^[1-9]$/.test(event.key) ? views[Number(event.key) - 1] : undefined;
       if (event.key === "/") {
         event.preventDefault();
         /** @type {HTMLElement | null} */ (document.querySelector("input.search"))?.focus();
-      } else if (event.key === "?") setHelp(!help);
+      } else if (event.key === "?") setHelp((shown) => !shown);
       else if (event.key === "t") {
         if (!lanesShown() && views.some((each) => each.name === "timeline")) open("timeline");
         focusLanes();
@@ -65,7 +63,14 @@ export function App({ page }) {
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
-  });
+  }, [page]);
+  const { from, to } = state.value;
+  useEffect(() => { // the address shows the part that is in the step
+    const part = chosenWindow.value;
+    const found = part && (part.end <= whole.length_ns ? part : inside(whole, part));
+    const change = found ? { from: String(found.start), to: String(found.end) } : { from: "", to: "" };
+    if (change.from !== from || change.to !== to) choose(change);
+  }, [whole, from, to]);
   useEffect(() => { document.title = printable(page.title); }, [page]);
   return html`
     <header>
@@ -78,13 +83,14 @@ export function App({ page }) {
           ${page.steps.map((each, at) => html`<option value=${String(at)}>${at}: ${printable(each.name)}${sideOf(page, at)}</option>`)}
         </select></label>`}
       <span class="right"><${Window} step=${step} />
-        <button class="quiet" title="list the keys" onClick=${() => setHelp(!help)} aria-expanded=${help}>keys <kbd>?</kbd></button></span>
+        <button class="quiet" title="list the keys" onClick=${() => setHelp((shown) => !shown)} aria-expanded=${help}>keys <kbd>?</kbd></button></span>
     </header>
     ${step.simulated && html`<p class="remark">A simulated GPU: the times are made up.</p>`}
     ${step.unavailable && html`<p class="remark" role="alert">Not traced: ${printable(step.unavailable)}</p>`}
     ${step.warning && html`<p class="remark" role="alert">Damaged: ${printable(step.warning)}</p>`}
+    ${why && html`<p class="remark" role="alert">Answers about the window cannot be made: ${printable(why)}</p>`}
     ${help && html`
-      <div class="help" role="dialog" aria-label="keys">
+      <div class="help" role="dialog" aria-label="keys" tabindex="0">
         <table><tbody>${KEYS.map(([key, what]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`)}</tbody></table>
       </div>`}
     <nav aria-label="views">
@@ -97,6 +103,14 @@ export function App({ page }) {
       <${Ready}><${shownView.show} page=${page} step=${step} place=${place} /></${Ready}>
     </article>
     <footer><p>${page.format}, made by cupti-collector ${page.version}. ${isServed ? "Served by this machine to itself alone." : "Nothing here is loaded from anywhere."}</p></footer>`;
+}
+
+/** The chosen step of a page, the views that it has, and the chosen one of them. @param {Page} page */
+function chosenOf(page) {
+  const place = chosenPlace(page);
+  const whole = page.steps[place];
+  const views = VIEWS.filter((each) => each.is(page, whole));
+  return { place, whole, views, shownView: views.find((each) => each.name === state.value.view) ?? views[0] };
 }
 
 /** @param {Page} page @param {number} place */
@@ -121,8 +135,9 @@ function Badge({ step }) {
 /** The chosen part of the step. @param {{step: import("./provider.js").Step}} props */
 function Window({ step }) {
   const part = chosenWindow.value;
-  if (!part) return html`<span class="window" title=${exact(step.length_ns, "ns")}>whole step, ${timeText(step.length_ns)}</span>`;
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  if (!part) return html`<span class="window" ref=${place} tabindex="-1" title=${exact(step.length_ns, "ns")}>whole step, ${timeText(step.length_ns)}</span>`;
   return html`
-    <span class="window chosen"><span title=${`${exact(part.start, "ns")} to ${exact(part.end, "ns")}`}>window ${endTexts(part).join(" to ")}</span> (${timeText(part.end - part.start)}) of ${timeText(step.length_ns)}
-      <button class="quiet" onClick=${() => chooseWindow(null)}>whole step</button></span>`;
+    <span class="window chosen" ref=${place} tabindex="-1"><span title=${`${exact(part.start, "ns")} to ${exact(part.end, "ns")}`}>window ${endTexts(part).join(" to ")}</span> (${timeText(part.end - part.start)}) of ${timeText(step.length_ns)}
+      <button class="quiet" onClick=${() => { chooseWindow(null); place.current?.focus(); }}>whole step</button></span>`;
 }

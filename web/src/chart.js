@@ -1,6 +1,7 @@
 // A chart of uPlot in the colours of the page, that the keyboard walks as well; what it shows stands in words below it.
 import { html } from "htm/preact";
-import { useRef, useState } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { shown } from "./numbers.js";
 import { axisOf, colour, onKeys, takeMarked, usePlot } from "./plot.js";
@@ -8,8 +9,9 @@ import { timeTexts } from "./ticks.js";
 
 /** @typedef {{name: string, values: number[], is: "length" | "busy" | "line"}} Series */
 /** @typedef {{x: number[], series: Series[], unit: string, ticks?: string, label: string, at: (place: number) => any,
- *   range?: {start: number, end: number}, onPick?: (place: number) => void,
- *   onWindow?: (part: {start: number, end: number}) => void}} Shown `x`: ascending; `unit`: of the values, `ticks`: of `x`. */
+ *   ids?: string[], range?: {start: number, end: number}, onPick?: (place: number) => void,
+ *   onWindow?: (part: {start: number, end: number}) => void}} Shown `x`: ascending; `unit`: of the values, `ticks`: of `x`;
+ *   `ids`: of what stands at each place, where others come between them. */
 
 const HEIGHT = 170;
 const AXIS = 78;
@@ -28,8 +30,15 @@ function drawn({ name, is }, number) {
 }
 
 /** @param {Shown} props */
-export function Chart({ x, series, unit, ticks = "", label, at, range, onPick, onWindow }) {
-  const [chosen, choose] = useState(/** @type {number | null} */ (null));
+export function Chart({ x, series, unit, ticks = "", label, at, ids, range, onPick, onWindow }) {
+  const chosen = useSignal(/** @type {number | null} */ (null));
+  const known = useRef(ids);
+  if (known.current !== ids) {
+    const id = known.current?.[chosen.value ?? -1];
+    const place = id === undefined ? -1 : ids?.indexOf(id) ?? -1;
+    chosen.value = place < 0 ? null : place;
+    known.current = ids;
+  }
   const latest = useRef({ onPick, onWindow });
   latest.current = { onPick, onWindow };
   const [place, chart] = usePlot(() => {
@@ -48,7 +57,7 @@ export function Chart({ x, series, unit, ticks = "", label, at, range, onPick, o
       ],
       series: [{}, ...series.map(drawn)],
       hooks: {
-        setCursor: [(/** @type {any} */ self) => choose(self.cursor.idx ?? null)],
+        setCursor: [(/** @type {any} */ self) => { if (self.cursor.event) chosen.value = self.cursor.idx ?? null; }], // not when it is made
         setSelect: [(/** @type {any} */ self) => takeMarked(self, (part) => latest.current.onWindow?.(part))],
       },
     };
@@ -58,18 +67,19 @@ export function Chart({ x, series, unit, ticks = "", label, at, range, onPick, o
     const next = Math.max(0, Math.min(to, x.length - 1));
     const left = chart.current.valToPos(x[next], "x");
     chart.current.setCursor({ left: Math.max(0, left), top: HEIGHT / 3 }, false);
-    choose(next);
+    chosen.value = next;
   };
+  const pick = () => { if (chosen.value !== null) onPick?.(chosen.value); };
   const keys = {
-    ArrowLeft: () => walk((chosen ?? 1) - 1),
-    ArrowRight: () => walk((chosen ?? -1) + 1),
+    ArrowLeft: () => walk((chosen.value ?? 1) - 1),
+    ArrowRight: () => walk((chosen.value ?? -1) + 1),
     Home: () => walk(0),
     End: () => walk(x.length - 1),
-    Enter: () => { if (chosen !== null) onPick?.(chosen); },
+    Enter: pick,
   };
   return html`
     <div class=${onPick ? "chart picked-by-click" : "chart"} ref=${place} tabindex="0" role="img"
       aria-label=${`${label} Left and right walk${onPick ? ", Enter opens" : ""}; the table has the figures.`}
-      onKeyDown=${onKeys(keys)} onClick=${() => { if (chosen !== null) onPick?.(chosen); }}></div>
-    <p class="under-lanes" role="status">${chosen !== null && chosen < x.length ? at(chosen) : ""}</p>`;
+      onKeyDown=${onKeys(keys)} onClick=${pick}></div>
+    <p class="under-lanes" role="status">${chosen.value !== null && chosen.value < x.length ? at(chosen.value) : ""}</p>`;
 }

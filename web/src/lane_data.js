@@ -6,18 +6,20 @@ import { loadLanes } from "./provider.js";
 /** @typedef {import("./provider.js").LaneData} LaneData */
 /** @typedef {{name: string, start: number, length: number}} Slice */
 
-/** What the lanes of a step show, null until it is loaded, and why it cannot be loaded. @param {Step} step @param {number} place */
+/** What the lanes of a step show, null until it is loaded, and why it cannot be loaded. Where a file has changed that is the one
+ * before until then, with its step: lanes and names of the new one are others. @param {Step} step @param {number} place
+ * @returns {{of: Step, data: LaneData | null, why: string}} */
 export function useLaneData(step, place) {
-  const [found, setFound] = useState({ data: /** @type {LaneData | null} */ (null), why: "" });
+  const [found, setFound] = useState({ of: step, data: /** @type {LaneData | null} */ (null), why: "" });
   useEffect(() => {
     let is = true;
     loadLanes(step, place).then(
-      (data) => is && setFound({ data, why: "" }),
-      (error) => is && setFound({ data: null, why: error.message }),
+      (data) => is && setFound({ of: step, data, why: "" }),
+      (error) => is && setFound({ of: step, data: null, why: error.message }),
     );
     return () => { is = false; };
   }, [step.lanes]);
-  return found;
+  return found.of.lanes === step.lanes || !found.data ? { ...found, of: step } : found;
 }
 
 /** The place of the first slice of a lane that starts at a time or later. @param {LaneData} data @param {number} lane @param {number} time */

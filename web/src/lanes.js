@@ -1,5 +1,6 @@
 // Lanes on a canvas: how dense each was, and every slice once they are wide enough. Drag to choose a window.
 import { html } from "htm/preact";
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { firstFrom, sliceAt, sliceOf, useLaneData } from "./lane_data.js";
 import { draw, ROW } from "./lane_drawing.js";
@@ -22,6 +23,10 @@ function inParts({ kind, name }) {
   return end < 0 ? [name] : [name.slice(0, end), name.slice(end)];
 }
 
+/** The part of a step that is shown at this moment; another key may have come since it was drawn.
+ * @param {import("./provider.js").Step} step */
+const partOf = (step) => chosenWindow.value ?? { start: 0, end: Math.max(step.length_ns, 1) };
+
 /** @param {import("./provider.js").Step} step @param {import("./provider.js").LaneInfo} lane */
 function titleOf({ models }, { kind, name, device_id: device }) {
   const model = kind === "device" && models.find(([known]) => known === device)?.[1];
@@ -29,20 +34,26 @@ function titleOf({ models }, { kind, name, device_id: device }) {
 }
 
 /** @param {{step: import("./provider.js").Step, place: number, kinds?: string[], hint?: boolean}} props */
-export function Lanes({ step, place, kinds, hint = true }) {
-  const { data, why } = useLaneData(step, place);
+export function Lanes({ step: wanted, place, kinds, hint = true }) {
+  const { of: step, data, why } = useLaneData(wanted, place);
   const rows = useMemo(() => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [step.lanes]);
-  const [over, setOver] = useState(/** @type {{x: number, row: number} | null} */ (null));
-  const [picked, setPicked] = useState(/** @type {import("./lane_drawing.js").Picked | null} */ (null));
-  const part = chosenWindow.value ?? { start: 0, end: Math.max(step.length_ns, 1) };
+  const overNow = useSignal(/** @type {{x: number, row: number} | null} */ (null));
+  const pickedNow = useSignal(/** @type {import("./lane_drawing.js").Picked | null} */ (null));
+  const drawnRows = useRef(rows);
+  if (drawnRows.current !== rows) { // of a file that has changed
+    drawnRows.current = rows;
+    overNow.value = pickedNow.value = null;
+  }
+  const [over, picked] = [overNow.value, pickedNow.value];
+  const part = partOf(step);
   const [wide, setWide] = useState(0);
   const times = ticks(part, wide);
-  const latest = useRef({ data, picked, part, times });
-  latest.current = { data, picked, part, times };
+  const latest = useRef({ step, rows, data, picked, part, times });
+  latest.current = { step, rows, data, picked, part, times };
   const [element, plot] = usePlot(() => {
     const measure = (/** @type {any} */ self) => setWide(self.over.clientWidth);
     const onDraw = (/** @type {any} */ { ctx: context, bbox }) => {
-      const { data, picked, part } = latest.current;
+      const { step, rows, data, picked, part } = latest.current;
       if (!data) return;
       context.save();
       context.translate(bbox.left, bbox.top);
@@ -64,7 +75,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
         ready: [measure],
         setSize: [measure],
         draw: [onDraw],
-        setCursor: [(/** @type {any} */ { cursor: { left, top } }) => setOver(left < 0 ? null : { x: left, row: Math.floor(top / ROW) })],
+        setCursor: [(/** @type {any} */ { cursor: { left, top } }) => { overNow.value = left < 0 ? null : { x: left, row: Math.floor(top / ROW) }; }],
         setSelect: [(/** @type {any} */ self) => takeMarked(self, ({ start, end }) => chooseWindow(between(step, start, end)))],
       },
     };
@@ -78,19 +89,23 @@ export function Lanes({ step, place, kinds, hint = true }) {
     const wheel = (/** @type {WheelEvent} */ event) => {
       if (!event.ctrlKey && !event.shiftKey) return;
       event.preventDefault();
-      chooseWindow(zoomed(step, latest.current.part, plot.current.posToVal(plot.current.cursor.left, "x"), Math.exp(event.deltaY / 300)));
+      const part = partOf(step);
+      const time = part.start + ((part.end - part.start) * plot.current.cursor.left) / plot.current.over.clientWidth;
+      chooseWindow(zoomed(step, part, time, Math.exp(event.deltaY / 300)));
     };
     element.current?.addEventListener("wheel", wheel, { passive: false });
     return () => element.current?.removeEventListener("wheel", wheel);
   }, [rows]);
   const width = plot.current?.over.clientWidth ?? 1;
   const nsOfPixel = (part.end - part.start) / width;
-  const hovered = over && data && sliceAt(step, data, rows[over.row]?.at, part.start + over.x * nsOfPixel, nsOfPixel);
-  const found = hovered ?? (picked && data && sliceOf(step, data, picked.at));
+  const hoveredNow = () => overNow.value && data && sliceAt(step, data, rows[overNow.value.row]?.at, part.start + overNow.value.x * nsOfPixel, nsOfPixel);
+  const foundNow = () => hoveredNow() ?? (pickedNow.value && data && sliceOf(step, data, pickedNow.value.at));
+  const [hovered, found] = [hoveredNow(), foundNow()];
   const show = (/** @type {import("./lane_data.js").Slice | null} */ slice) => slice && chooseWindow(around(step, slice.start, slice.start + slice.length));
   /** Picks the lane above or below, or the slice before or after. @param {number} down @param {number} on */
   const pick = (down, on) => {
     if (!data) return;
+    const [picked, part] = [pickedNow.value, partOf(step)];
     const isEmpty = (/** @type {{at: number}} */ lane) => data.first[lane.at] === data.first[lane.at + 1];
     let row = picked ? picked.row + down : rows.findIndex((lane) => !isEmpty(lane));
     while (down && rows[row] && isEmpty(rows[row])) row += down;
@@ -98,16 +113,23 @@ export function Lanes({ step, place, kinds, hint = true }) {
     const wanted = picked && !down ? picked.at + on : firstFrom(data, rows[row].at, picked ? data.slices.start[picked.at] : part.start);
     const at = Math.max(data.first[rows[row].at], Math.min(wanted, data.first[rows[row].at + 1] - 1));
     const { start, length } = sliceOf(step, data, at);
-    setOver(null);
-    setPicked({ row, at });
+    overNow.value = null;
+    pickedNow.value = { row, at };
     if (start + length <= part.start || start >= part.end) chooseWindow(moved(step, part, start + (length - part.start - part.end) / 2));
   };
-  const [quarter, middle] = [(part.end - part.start) / 4, (part.start + part.end) / 2];
+  const move = (/** @type {number} */ share) => {
+    const part = partOf(step);
+    chooseWindow(moved(step, part, (part.end - part.start) * share));
+  };
+  const zoom = (/** @type {number} */ factor) => {
+    const part = partOf(step);
+    chooseWindow(zoomed(step, part, (part.start + part.end) / 2, factor));
+  };
   const keys = {
-    ArrowLeft: () => chooseWindow(moved(step, part, -quarter)), ArrowRight: () => chooseWindow(moved(step, part, quarter)),
-    "+": () => chooseWindow(zoomed(step, part, middle, 0.5)), "=": () => chooseWindow(zoomed(step, part, middle, 0.5)),
-    "-": () => chooseWindow(zoomed(step, part, middle, 2)), Home: () => chooseWindow(null), Enter: () => show(found),
-    ArrowUp: () => pick(-1, 0), ArrowDown: () => pick(picked ? 1 : 0, 0), n: () => pick(0, 1), p: () => pick(0, -1),
+    ArrowLeft: () => move(-0.25), ArrowRight: () => move(0.25),
+    "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), Home: () => chooseWindow(null),
+    Enter: () => show(foundNow()),
+    ArrowUp: () => pick(-1, 0), ArrowDown: () => pick(pickedNow.value ? 1 : 0, 0), n: () => pick(0, 1), p: () => pick(0, -1),
   };
   return html`
     <div class="lanes">
@@ -116,7 +138,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
       <div class="drawn">
         <div class="axis" aria-hidden="true">${times.filter((each) => each.text).map(({ time, text }) => html`
           <span style=${{ left: `${(100 * (time - part.start)) / (part.end - part.start)}%` }}>${text}</span>`)}</div>
-        <div ref=${element} tabindex="0" role="img" onKeyDown=${onKeys(keys)} onClick=${() => show(hovered)}
+        <div ref=${element} tabindex="0" role="img" onKeyDown=${onKeys(keys)} onClick=${() => show(hoveredNow())}
           aria-label=${`${rows.length} lanes from ${endTexts(part).join(" to ")}. ${KEYS}`}></div>
         ${hovered && over && !plot.current?.select.width && html`
           <div class="hovered" aria-hidden="true" style=${{ left: `${Math.min(over.x, width - 260)}px`, top: `${AXIS + (over.row + 1) * ROW + 4}px` }}>

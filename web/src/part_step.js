@@ -12,7 +12,7 @@ import { cutTo } from "./part/rows.js";
  * @param {Step} step @param {Rows} rows @param {import("./part/rows.js").Part} part @returns {Step} */
 export function partOf(step, rows, part) {
   const info = /** @type {import("./part/rows.js").RowsInfo} */ (step.rows);
-  const asked = { info, rows, cut: cutTo(rows, part), answers: step.whole };
+  const asked = { info, rows, cut: cutTo(rows, part), answers: step.whole, losses: step.losses };
   /** @type {Record<string, import("./provider.js").Answer>} */
   const answers = {};
   for (const key of Object.keys(step.whole)) {
@@ -24,15 +24,23 @@ export function partOf(step, rows, part) {
   return { ...step, answers, listed: answers };
 }
 
-/** @param {Step} step @param {number} place @returns {Step} */
+/** The step as it is in the chosen window, or as a whole where the rows of the file cannot be read, and why they cannot.
+ * @param {Step} step @param {number} place @returns {[Step, string]} */
 export function usePartOf(step, place) {
-  const [held, hold] = useState(/** @type {{of: Step, rows: Rows} | null} */ (null));
+  const [held, hold] = useState(/** @type {{of: Step, rows: Rows | null, why: string} | null} */ (null));
   const part = settledWindow.value;
   const isAsked = part !== null && step.rows;
   useEffect(() => {
     let is = true;
-    if (isAsked && step.rows && held?.of !== step) loadRows(step.rows, place).then((rows) => is && hold({ of: step, rows }));
+    if (isAsked && step.rows && held?.of !== step) {
+      loadRows(step.rows, place).then(
+        (rows) => is && hold({ of: step, rows, why: "" }),
+        (error) => is && hold({ of: step, rows: null, why: error.message }),
+      );
+    }
     return () => { is = false; };
   }, [step, Boolean(isAsked)]);
-  return useMemo(() => (part && held?.of === step ? partOf(step, held.rows, part) : step), [step, held, part?.start, part?.end]);
+  const rows = held?.of === step ? held.rows : null;
+  const ofPart = useMemo(() => (part && rows ? partOf(step, rows, part) : step), [step, rows, part?.start, part?.end]);
+  return [ofPart, isAsked && held?.of === step ? held.why : ""];
 }

@@ -134,7 +134,7 @@ function Frame({ step, sent, say }) {
       setShift(about.shift_ns);
       setShown(true);
       say("");
-    }, failed);
+    }, (error) => is && failed(error));
     return () => { is = false; };
   }, [sent]);
   useEffect(() => {

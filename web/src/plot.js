@@ -6,6 +6,8 @@ import uPlot from "uplot";
 const LEAST_WIDTH = 40;
 /** Pixels of a sheet of paper between its margins, the same on A4 and Letter. */
 const PAPER_WIDTH = 700;
+/** Pixels that a mouse moves while it is clicked. */
+const STILL = 3;
 
 /** @param {string} name of a property of the page's style */
 export function colour(name) {
@@ -32,9 +34,10 @@ export function usePlot(made, on) {
     const change = () => setTheme((before) => before + 1);
     dark.addEventListener("change", change);
     const { options, data } = made();
+    options.cursor.drag.click = onlyClicks(element);
     plot.current = new uPlot(/** @type {any} */ ({ width: width(), legend: { show: false }, ...options }), data, element);
-    if (options.cursor?.drag?.x) markByTouch(plot.current);
-    const watch = new ResizeObserver(() => plot.current?.setSize({ width: width(), height: options.height }));
+    if (options.cursor.drag.x) markByTouch(plot.current);
+    const watch = new ResizeObserver(unlessMarking(plot.current.over, () => plot.current?.setSize({ width: width(), height: options.height })));
     watch.observe(element);
     const drawAs = (/** @type {number} */ wide) => {
       plot.current.setSize({ width: wide, height: options.height });
@@ -61,6 +64,40 @@ export function usePlot(made, on) {
     };
   }, [...on, theme]);
   return [place, plot];
+}
+
+/** Keeps clicks at the end of a move from a chart; uPlot also takes a hand that is not quite still for a move.
+ * @param {HTMLElement} element of the chart */
+function onlyClicks(element) {
+  /** @type {MouseEvent | null} */
+  let begun = null;
+  element.onmousedown = (event) => { begun = event; };
+  return (/** @type {any} */ _, /** @type {MouseEvent} */ event) => {
+    if (begun && Math.hypot(event.clientX - begun.clientX, event.clientY - begun.clientY) <= STILL) return;
+    event.stopPropagation();
+  };
+}
+
+/** Calls a function, but while a part of a chart is being marked only once that is done: a mark is in pixels, which would
+ * be those of other times in a chart of another width.
+ * @param {HTMLElement} over what is dragged on @param {() => void} then @returns {() => void} */
+function unlessMarking(over, then) {
+  let isMarking = false;
+  let isDue = false;
+  const done = () => {
+    isMarking = false;
+    if (isDue) then();
+    isDue = false;
+  };
+  over.addEventListener("pointerdown", ({ pointerType }) => {
+    isMarking = true;
+    // the mark of a mouse is taken when its button is up, which browsers tell after the pointer's own event
+    for (const event of pointerType === "mouse" ? ["mouseup"] : ["pointerup", "pointercancel"]) addEventListener(event, done, { once: true });
+  });
+  return () => {
+    isDue = isMarking;
+    if (!isMarking) then();
+  };
 }
 
 /** Lets a finger mark a part of a chart as a mouse does, which is all that uPlot listens to; moving up and down scrolls the page.
@@ -92,9 +129,8 @@ function markByTouch(plot) {
  * @param {any} plot @param {(part: {start: number, end: number}) => void} then called unless hardly anything was marked */
 export function takeMarked(plot, then) {
   const { left, width } = plot.select;
-  if (width <= 3) return;
   plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-  then({ start: plot.posToVal(left, "x"), end: plot.posToVal(left + width, "x") });
+  if (width > STILL) then({ start: plot.posToVal(left, "x"), end: plot.posToVal(left + width, "x") });
 }
 
 /** Listens to keys that have a meaning, pressed alone. @param {Record<string, () => void>} meanings */

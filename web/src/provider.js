@@ -16,8 +16,9 @@ import { askBytes, loadServedPage } from "./server.js";
  *   not search all rows. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
  *   device_id: number, context_id: number, stream_id: number, stream_name: string}} LaneInfo */
-/** @typedef {{severity: string, checker: string, line: string, evidence: string[], gap: [number, number] | null}} Finding
- *   `gap`: begin and end of the longest gap that it is about. */
+/** @typedef {{severity: string, checker: string, line: string, evidence: string[], rows: string, cause: string,
+ *   gap: [number, number] | null}} Finding `rows`: key of the answer with the rows that it is about; `cause`: that of the idle
+ *   time that it is about, or ""; `gap`: begin and end of the longest gap with it. */
 /** @typedef {{name: string, steps: number[]}} Side */
 /** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,
@@ -40,10 +41,14 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @param {string} name @returns {Promise<Uint8Array>} */
 async function island(name) {
   const element = document.getElementById(name);
-  if (!element) throw new Error(`the file has no part ${name}: it was cut or changed`);
-  const packed = Uint8Array.from(atob(element.textContent ?? ""), (each) => each.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  if (!element) throw new Error(`the file has no part ${name}: it was cut or changed. Write the report again, or get another copy.`);
+  try {
+    const packed = Uint8Array.from(atob(element.textContent ?? ""), (each) => each.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch { // whatever browsers say of it
+    throw new Error(`the part ${name} of the file is damaged: it was cut or changed. Write the report again, or get another copy.`);
+  }
 }
 
 /** Whether the data comes from a server. */

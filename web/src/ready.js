@@ -2,11 +2,13 @@
 import { html } from "htm/preact";
 import { Component } from "preact";
 import { printable } from "./numbers.js";
+import { forgetFailures } from "./server.js";
 
 /** @extends {Component<{children: any}, {waits: boolean, why: string}>} */
 export class Ready extends Component {
   constructor() {
     super();
+    forgetFailures(); // who comes back to a view asks again
     this.state = { waits: false, why: "" };
   }
 
@@ -20,7 +22,8 @@ export class Ready extends Component {
 
   /** @param {{children: any}} before */
   componentDidUpdate(before) {
-    if (this.state.why && before.children !== this.props.children) this.setState({ why: "" });
+    if (before.children === this.props.children || !(this.state.why || this.state.waits)) return;
+    this.setState({ waits: false, why: "" }); // these may read other answers
   }
 
   render() {

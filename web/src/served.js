@@ -25,8 +25,15 @@ export function Served() {
   useEffect(() => {
     let timer = 0;
     let isFailing = false;
+    let isKnown = false;
     const look = async () => {
       try {
+        if (!isKnown) {
+          const found = await loadSession();
+          if (found.first && !state.value.runs && state.value.view !== "runs") choose({ runs: found.first });
+          setSession(found);
+          isKnown = true;
+        }
         const found = await loadRuns();
         if (found) setListed(found);
         setWhy("");
@@ -38,11 +45,7 @@ export function Served() {
       }
       timer = setTimeout(look, LOOK_AGAIN_MS);
     };
-    loadSession().then((found) => {
-      if (found.first && !state.value.runs && state.value.view !== "runs") choose({ runs: found.first });
-      setSession(found);
-      look();
-    }, (error) => setWhy(error.message));
+    look();
     return () => clearTimeout(timer);
   }, []);
   if (!session || !listed) return html`<p class="state" role=${why ? "alert" : "status"}>${why ? printable(why) : "Loading …"}</p>`;
@@ -62,11 +65,15 @@ function Chosen({ session, listed, failures }) {
   const [page, setPage] = useState(/** @type {{of: string, page: import("./provider.js").Page} | null} */ (null));
   const [why, setWhy] = useState("");
   useEffect(() => {
-    if (!chosen || listed.runs.find((each) => each.id === ids[0])?.kind === PROFILE) return;
-    let is = true;
     setWhy("");
+    if (!chosen || listed.runs.find((each) => each.id === ids[0])?.kind === PROFILE) return;
+    if (ids.some((id) => !listed.runs.some((each) => each.id === id))) { // an address may hold any text, which is not asked for
+      setWhy("there is no such run: it was removed, or never existed");
+      return;
+    }
+    let is = true;
     forgetAnswers();
-    loadPage({ session, ids, before }).then(
+    loadPage({ session, ids, before, earlier: page?.of === wanted ? page.page : undefined }).then(
       (found) => is && setPage({ of: wanted, page: found }),
       (error) => is && setWhy(error.message),
     );
@@ -82,7 +89,7 @@ function Chosen({ session, listed, failures }) {
         ${run.kind !== PROFILE && html`<li><a href=${address("overview")}>Overview</a></li>`}
         <li><a href=${address("prof")} aria-current="page">tfprof</a></li>
       </ul></nav>
-      <article><${Profile} key=${run.id} run=${run} /></article>`;
+      <article><${Profile} key=${run.id} run=${run} failures=${failures} /></article>`;
   }
   if (chosen && view !== "runs" && !why) {
     if (page?.of !== wanted) return html`<p class="state" role="status">Loading …</p>`;
@@ -91,6 +98,6 @@ function Chosen({ session, listed, failures }) {
   return html`
     <header><h1>${printable(session.title)}</h1></header>
     ${chosen && why && html`<p class="remark" role="alert">${printable(why)}</p>`}
-    <article><${Runs} listed=${listed} /></article>
+    <article><${Runs} listed=${listed} failures=${failures} /></article>
     <footer><p>${session.format}, made by cupti-collector ${session.version}. Served by this machine to itself alone.</p></footer>`;
 }

@@ -1,7 +1,7 @@
 // Where the page has its data from when it is served: one answer at a time, of the chosen part of a step.
 import { signal } from "@preact/signals";
 import { pattern } from "./pattern.js";
-import { settledWindow, state } from "./state.js";
+import { settledSearch, settledWindow, state } from "./state.js";
 import { token } from "./token.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
@@ -10,12 +10,15 @@ import { token } from "./token.js";
 /** @typedef {{id: string, name: string, kind: string, bytes: number, modified_ms: number, version: string,
  *   refused: string}} Run */
 /** @typedef {{format: string, version: string, title: string, perfetto: boolean, first: string}} Session */
-/** @typedef {{session: Session, ids: string[], before: string}} Wanted `before`: how many of the runs, the first ones, the
- *   others are compared with; "": they are not compared. */
+/** @typedef {{session: Session, ids: string[], before: string, earlier?: Page}} Wanted `before`: how many of the runs, the first
+ *   ones, the others are compared with; "": they are not compared. `earlier`: the page of the same runs as it was. */
 
 const NAMES_IN_TITLE = 3;
 /** Answers that are kept; the ones used longest ago are forgotten. */
 const MOST_ANSWERS = 300;
+
+/** The server gave no answer, which says nothing of what was asked for. */
+export class NoAnswerError extends Error {}
 
 /** @param {string} path @param {Record<string, string>} [headers] @returns {Promise<Response>} */
 async function request(path, headers = {}) {
@@ -23,7 +26,7 @@ async function request(path, headers = {}) {
   try {
     response = await fetch(path, { headers: token ? { "X-Collector-Token": token, ...headers } : headers });
   } catch {
-    throw new Error("The server does not answer: it was ended.");
+    throw new NoAnswerError("The server does not answer: it was ended.");
   }
   if (response.ok || response.status === 304) return response;
   const { error } = await response.json().catch(() => ({ error: `the server answers with ${response.status}` }));
@@ -79,6 +82,11 @@ export function forgetAnswers() {
   answers.clear();
 }
 
+/** Forget why answers could not be had, so that they are asked for again. */
+export function forgetFailures() {
+  for (const [path, { error }] of answers) if (error) answers.delete(path);
+}
+
 /** @param {string} path */
 function known(path) {
   let found = answers.get(path);
@@ -108,17 +116,22 @@ function refused(answer, why) {
   return found;
 }
 
+/** The latest of each of some answers, by these. @type {WeakMap<Record<string, Answer>, Record<string, Answer>>} */
+const latestOf = new WeakMap();
+
 /** Answers that are asked for when they are read. Who reads one that is not there yet is drawn again when it comes: until
  * then the one before it is given, or else a promise is thrown, which `Ready` catches.
  * @param {string[]} keys @param {string} path
  * @param {() => import("./window.js").Part | null} asked the part of the step that they are about; null: all of it
  * @param {boolean} isListed whether they have the rows that are searched for, in the chosen order
+ * @param {Record<string, Answer>} [before] the same about the file as it was
  * @returns {Record<string, Answer>} */
-function lazyAnswers(keys, path, asked, isListed) {
+function lazyAnswers(keys, path, asked, isListed, before) {
   /** @type {Record<string, Answer>} */
   const answers = {};
   /** @type {Record<string, Answer>} */
-  const latest = {};
+  const latest = { ...(before && latestOf.get(before)) };
+  latestOf.set(answers, latest);
   for (const key of keys) {
     const read = () => {
       arrived.value;
@@ -128,6 +141,7 @@ function lazyAnswers(keys, path, asked, isListed) {
       const { sort } = state.value;
       const q = pattern(state.value.q) ? state.value.q : "";
       if (isListed && found.value && found.value.rows > found.value.values[0].length && (q || sort)) {
+        if (settledSearch.value !== state.value.q) return latest[key] ?? found.value; // in which the page searches meanwhile
         latest[key] = found.value; // the rows that fit may not be among those that the page is given
         found = known(withOptions(path, { ...options, q, sort }));
         if (found.error) return refused(latest[key], found.error.message);
@@ -143,14 +157,15 @@ function lazyAnswers(keys, path, asked, isListed) {
 }
 
 /** The page of some runs. @param {Wanted} wanted @returns {Promise<Page>} */
-export async function loadServedPage({ session, ids, before }) {
-  const steps = await Promise.all(ids.map(async (id) => {
+export async function loadServedPage({ session, ids, before, earlier }) {
+  const steps = await Promise.all(ids.map(async (id, place) => {
     const path = `/api/runs/${id}`;
     const step = await ask(path);
-    const answersOf = (/** @type {Parameters<typeof lazyAnswers>[2]} */ asked, isListed = false) =>
-      lazyAnswers(step.keys, `${path}/answers`, asked, isListed);
+    const known = earlier?.steps[place];
+    const answersOf = (/** @type {Parameters<typeof lazyAnswers>[2]} */ asked, /** @type {"answers" | "listed" | "whole"} */ kind) =>
+      lazyAnswers(step.keys, `${path}/answers`, asked, kind === "listed", known?.[kind]);
     const part = () => settledWindow.value;
-    return { ...step, id, answers: answersOf(part), listed: answersOf(part, true), whole: answersOf(() => null) };
+    return { ...step, id, answers: answersOf(part, "answers"), listed: answersOf(part, "listed"), whole: answersOf(() => null, "whole") };
   }));
   const together = steps.length < 2 ? { answers: {}, refused: {}, compare: null }
     : await ask(withOptions("/api/together", { runs: ids.join(","), before }));

@@ -15,6 +15,12 @@ export const OF_A_TABLE = { q: "", sort: "", group: "", shut: "", cols: "", rows
 const SAME_MOVE_MS = 800;
 /** A window that changes again this soon is not asked about. */
 const SETTLED_MS = 150;
+/** A text that is searched for and changes again this soon, as under the hands of a typist, is not asked about. */
+const TYPED_MS = 300;
+/** Browsers ignore changes of the address, or throw, from the hundredth within 10 s on: this many are written at once, and
+ * further ones this far apart. */
+const WRITTEN_AT_ONCE = 40;
+const BETWEEN_WRITTEN_MS = 250;
 
 /** @returns {State} */
 function read() {
@@ -38,19 +44,45 @@ window.addEventListener("hashchange", () => {
   const now = read();
   if (JSON.stringify(now) !== JSON.stringify(state.value)) state.value = now;
 });
-effect(() => {
+
+let left = WRITTEN_AT_ONCE;
+let counted = 0;
+let waiting = 0;
+
+/** Whether the address may be changed now, which is counted. */
+function mayWrite() {
+  const now = performance.now();
+  left = Math.min(WRITTEN_AT_ONCE, left + (now - counted) / BETWEEN_WRITTEN_MS);
+  counted = now;
+  if (left < 1) return false;
+  left--;
+  return true;
+}
+
+/** @param {string} hash */
+const addressOf = (hash) => (hash ? `#${hash}` : location.pathname + location.search);
+
+/** Writes the state into the address, now or as soon as the browser takes it. */
+function write() {
   const hash = hashOf(state.value);
-  if (hash !== location.hash.slice(1)) history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
-});
+  clearTimeout(waiting);
+  if (hash === location.hash.slice(1)) return;
+  if (mayWrite()) history.replaceState(null, "", addressOf(hash));
+  else waiting = setTimeout(write, BETWEEN_WRITTEN_MS);
+}
+effect(write);
 
 /** Change some of it. @param {Partial<State>} change */
 export function choose(change) {
   state.value = { ...state.value, ...change };
 }
 
-/** Change some of it, as another page of the history. @param {Partial<State>} change */
+/** Change some of it, as another page of the history; what changes nothing is none. @param {Partial<State>} change */
 export function turnTo(change) {
-  history.pushState(null, "", location.href);
+  const hash = hashOf({ ...state.value, ...change });
+  if (hash === hashOf(state.value)) return;
+  write(); // so that the page that is left is as it was
+  if (mayWrite()) history.pushState(null, "", addressOf(hash));
   choose(change);
 }
 
@@ -90,11 +122,12 @@ export function address(view, change = {}) {
   return `#view=${view}${rest && `&${rest}`}`;
 }
 
-/** The chosen part of the step, ns since it began; null: all of it. */
+/** The chosen part of the step, ns since it began; null: all of it. An address may hold any text: these are whole times, not
+ * before the step. */
 export const chosenWindow = computed(() => {
   const { from, to } = state.value;
-  const start = Number(from);
-  const end = Number(to);
+  const start = Math.max(0, Math.min(Math.floor(Number(from)), Number.MAX_SAFE_INTEGER));
+  const end = Math.min(Math.ceil(Number(to)), Number.MAX_SAFE_INTEGER);
   return from !== "" && to !== "" && end > start ? { start, end } : null;
 });
 
@@ -104,6 +137,15 @@ let timer = 0;
 chosenWindow.subscribe((part) => {
   clearTimeout(timer);
   timer = setTimeout(() => { settledWindow.value = part; }, SETTLED_MS);
+});
+
+const search = computed(() => state.value.q);
+/** The text that is searched for once it rests. */
+export const settledSearch = signal(search.value);
+let typing = 0;
+search.subscribe((text) => {
+  clearTimeout(typing);
+  typing = setTimeout(() => { settledSearch.value = text; }, TYPED_MS);
 });
 
 let moved = -SAME_MOVE_MS;

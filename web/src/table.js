@@ -179,9 +179,10 @@ const ALL_OF_IT = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
 
 /** One answer with all that can be done to it; `plain`: without search and choices; `least`: also without the rest of its rows.
  * @param {{answer: Answer, title?: string, kept?: Set<number> | null, note?: string, least?: boolean, plain?: boolean,
- *   isDefined?: boolean, onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null, hrefs?: string[]}} props
- * `hrefs`: of each row the address that its first cell leads to; "": none. */
-export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, isDefined = true, onRow, rowHelp, part = null, hrefs = [] }) {
+ *   isDefined?: boolean, onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null, hrefs?: string[], ids?: string[]}} props
+ * `hrefs`: of each row the address that its first cell leads to; "": none. `ids`: by which a row is the same one where there are
+ * others before it. */
+export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, isDefined = true, onRow, rowHelp, part = null, hrefs = [], ids = [] }) {
   const chosen = plain ? ALL_OF_IT : state.value;
   const { rows, lines, columns, sorting, hidden } = useRows(answer, chosen, kept);
   const most = least ? LEAST_ROWS : chosen.rows === "all" ? Infinity : FIRST_ROWS;
@@ -213,7 +214,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
                 <button class="quiet" aria-expanded=${!line.shut} onClick=${() => toggleGroup(line.group)}>
                   <span aria-hidden="true">${line.shut ? "▸" : "▾"}</span> <span class="name" title=${line.text}>${line.text}</span></button>
                 <span class="count"> ${grouped(line.count)} ${line.count === 1 ? "row" : "rows"}</span></th></tr>` : html`
-              <tr key=${line.row} class=${onRow ? "chosen-by-click" : ""} title=${onRow ? rowHelp : undefined}
+              <tr key=${ids[line.row] ?? line.row} data-id=${ids[line.row]} class=${onRow ? "chosen-by-click" : ""} title=${onRow ? rowHelp : undefined}
                 onClick=${onRow && (() => onRow(line.row))}>
                 ${columns.map((column, at) => html`<${Cell} value=${answer.values[column.place][line.row]} column=${column}
                   href=${at === 0 ? hrefs[line.row] : ""} act=${onRow && at === button ? () => onRow(line.row) : undefined} help=${rowHelp}
@@ -229,7 +230,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
       </div>
       <p class="below">
         ${cut.length < lines.length && !least && html`
-          <button class="quiet" onClick=${() => choose({ rows: "all" })}>show all ${grouped(rows.length)} rows</button> `}
+          <button class="quiet" onClick=${() => { choose({ rows: "all" }); place.current?.focus({ preventScroll: true }); }}>show all ${grouped(rows.length)} rows</button> `}
         ${answer.values[0]?.length < answer.rows && !least && html`
           <span>${heldRows(answer)}</span>`}
         ${least && shownRows.length < answer.rows && html`<span>${grouped(shownRows.length)} of ${grouped(answer.rows)} rows.</span>`}
@@ -313,7 +314,9 @@ function Tools({ answer, rows, columns, hidden }) {
   useEffect(() => {
     const shut = (/** @type {Event} */ event) => {
       const isOutside = event.type === "click" && !menu.current?.contains(/** @type {Node} */ (event.target));
-      if (menu.current && (isOutside || (event instanceof KeyboardEvent && event.key === "Escape"))) menu.current.open = false;
+      if (!menu.current?.open || !(isOutside || (event instanceof KeyboardEvent && event.key === "Escape"))) return;
+      if (!isOutside) menu.current.querySelector("summary")?.focus(); // what had the focus is shown no longer
+      menu.current.open = false;
     };
     document.addEventListener("click", shut);
     document.addEventListener("keydown", shut);
@@ -323,7 +326,7 @@ function Tools({ answer, rows, columns, hidden }) {
     };
   }, []);
   const toggle = (/** @type {string} */ name) => {
-    const now = new Set(hidden);
+    const now = hiddenColumns(answer, state.value.cols); // at this moment: another box may have been clicked since it was drawn
     if (!now.delete(name)) now.add(name);
     now.delete(NONE);
     choose({ cols: [...now].join(",") || NONE });

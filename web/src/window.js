@@ -58,6 +58,12 @@ export function between({ length_ns }, from, to) {
   return { start, end: Math.min(length_ns, Math.max(to, start + SHORTEST)) };
 }
 
+/** The part of a window that is in a step, which the address may not know; null: none is.
+ * @param {{length_ns: number}} step @param {Part} part */
+export function inside(step, part) {
+  return part.start < step.length_ns && part.end > 0 ? between(step, part.start, part.end) : null;
+}
+
 /** A window with a time of the step in its middle; nothing that began before the step or ended behind it is shown whole.
  * @param {{length_ns: number}} step @param {number} start @param {number} end @returns {Part} */
 export function around(step, start, end) {

@@ -10,6 +10,7 @@ import { growthByOp, growthByStep } from "./memory_growth.js";
 import { annotationPathTimes, launchPathsOf, NO_ANNOTATION, ops, pathsOf } from "./ops.js";
 import { COMMUNICATION, COMPUTE, COPY, GRAPH, MEMSET } from "./rows.js";
 import { within } from "../window.js";
+import { lossesOn } from "./losses.js";
 import { notesOn } from "./notes.js";
 
 /** @typedef {import("../provider.js").Answer} Answer */
@@ -18,7 +19,8 @@ import { notesOn } from "./notes.js";
 /** @typedef {import("./rows.js").Rows} Rows */
 /** @typedef {import("./rows.js").RowsInfo} RowsInfo */
 /** @typedef {import("./groups.js").Row} Row */
-/** @typedef {{info: RowsInfo, rows: Rows, cut: Cut, answers: Record<string, Answer>}} Asked */
+/** @typedef {{info: RowsInfo, rows: Rows, cut: Cut, answers: Record<string, Answer>, losses: string[]}} Asked
+ * `losses`: those of the step's ledger. */
 
 const KERNEL_GAP_NS = 2000;
 
@@ -529,6 +531,7 @@ export function partAnswer(asked, key) {
     longest: longestTimes(given.rows),
     largest: question.largest ? valuesOf(largestPaths(rows, question.largest)) : [],
     totals: Object.fromEntries(Object.keys(whole.totals).map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)])),
+    losses: lossesOn(asked, key),
     notes: notesOn(asked, key, rows.length),
     part,
     sql: "",

@@ -8,8 +8,9 @@ import { activitiesOf } from "./rows.js";
 const UNKNOWN = "(not recorded)";
 const EVALUATION = "autograd::engine::evaluate_function: ";
 
-/** Backward passes and their ops, -1: not known, as rows of annotations. @param {Asked} asked @returns {{node: number, op: number}[]} */
-function linksOf({ rows: { annotations }, cut }) {
+/** Backward passes and their ops, -1: not known, as rows of annotations; `isAmbiguous`: ops of several threads have its number.
+ * @param {Asked} asked @returns {{node: number, op: number, isAmbiguous: boolean}[]} */
+export function linksOf({ rows: { annotations }, cut }) {
   const { sequence, start, length, thread, is_backward } = annotations;
   const end = (/** @type {number} */ row) => start[row] + length[row];
   const found = [];
@@ -23,7 +24,8 @@ function linksOf({ rows: { annotations }, cut }) {
         threads.add(thread[row]);
       } else if (start[row] >= reached) { // not inside another range of the same pass
         reached = end(row);
-        found.push({ node: row, op: threads.size <= 1 ? op : -1 });
+        const isAmbiguous = threads.size > 1;
+        found.push({ node: row, op: isAmbiguous ? -1 : op, isAmbiguous });
       }
     }
   }

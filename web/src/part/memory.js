@@ -1,4 +1,5 @@
 // Memory that was held in a part of a step (collector/analysis/memory.py).
+import { overlaps } from "../window.js";
 import { byCodePoints, groupedBy } from "./groups.js";
 import { NO_ANNOTATION, pathsOf } from "./ops.js";
 
@@ -25,6 +26,11 @@ export function allocationsIn({ rows: { memory }, cut }) {
     }
   });
   return { held, unknown };
+}
+
+/** The number of operations in a part that no answer counts, as their kind is unknown or their size impossible. @param {Asked} asked */
+export function oddOperationsIn({ info, cut: { part } }) {
+  return info.odd_operations.filter((time) => overlaps(time, time, part)).length;
 }
 
 /** For each place its allocations, its numbers of releases, and its high water. @param {Asked} asked */

@@ -1,5 +1,5 @@
 // The rows of a step (collector/web/part_rows.py), and the rows of a part of it: those that overlap the part, the calls and
-// annotations that launched them, and the annotations around these, as `Recording.between` selects them.
+// annotations that launched them, and the annotations around these and around moments, as `Recording.between` selects them.
 import { columnsOf } from "../byte_planes.js";
 import { overlaps } from "../window.js";
 
@@ -7,7 +7,7 @@ import { overlaps } from "../window.js";
 /** @typedef {Record<string, Float64Array>} Table Its columns by name. */
 /** @typedef {{tables: [string, number, Record<string, number>][], first: number, kinds: number[][], kind_keys: string[],
  *   streams: [number, number, number, string][], devices: number[], memory_places: [number, string, string][], whole_paths: boolean,
- *   names: string[], activity_tables: string[], notes: import("./notes.js").PartNotes}} RowsInfo `first`: the earliest start, in ns since the step began. */
+ *   names: string[], activity_tables: string[], odd_operations: number[], notes: import("./notes.js").PartNotes}} RowsInfo `first`: the earliest start, in ns since the step began. */
 /** @typedef {{work: Table, calls: Table, graph_launches: Table, annotations: Table, externals: Table, overheads: Table,
  *   memory: Table}} Rows Launches of graphs are rows of `work` as well if they were recorded as a whole. */
 /** @typedef {{part: Part, work: number[], calls: number[], graph_launches: number[], annotations: number[],
@@ -95,8 +95,9 @@ export function cutTo(rows, part) {
   const isOwner = new Uint8Array(annotations.start.length);
   for (const row of keptWork) if (work.captured[row]) owners.add(annotations.owner[work.captured[row] - 1]);
   const parents = parentsOf(annotations);
+  const { start, length, owner } = annotations;
   for (let row = 0; row < isOwner.length; row++) {
-    if (!owners.has(annotations.owner[row])) continue;
+    if (!owners.has(owner[row]) && (length[row] || !overlaps(start[row], start[row], part))) continue;
     for (let each = row; each >= 0 && !isOwner[each]; each = parents[each]) isOwner[each] = 1;
   }
   return {

@@ -3,36 +3,19 @@ import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { around } from "../window.js";
 import { exact, printable, timeText } from "../numbers.js";
+import { viewOf } from "../places.js";
 import { loadLicences } from "../provider.js";
 import { address, chosenWindow } from "../state.js";
 import { AnswerTable } from "../table.js";
 
-/** Checker of a finding -> where its rows are. @type {Record<string, {view: string, by?: string, sort?: string}>} */
-const PLACES = {
-  tracer_losses: { view: "trust" },
-  launch_bound: { view: "idle", sort: "host_ns.desc" },
-  draining_synchronizations: { view: "idle", sort: "synchronize_ns.desc" },
-  exposed_communication: { view: "streams", by: "overlap/device" },
-  dominating_kernel: { view: "kernels", by: "kernels/name" },
-  pageable_copies: { view: "copies" },
-  copies_could_overlap: { view: "copies" },
-  peer_copies: { view: "copies" },
-  copies_through_host: { view: "copies" },
-  small_copies: { view: "copies" },
-  repeated_copies: { view: "copies" },
-  small_grids: { view: "kernels", by: "kernels/shape" },
-  tensor_core_free_matmuls: { view: "kernels", by: "tensor_cores/name" },
-  default_stream: { view: "streams", by: "streams" },
-};
-
 /** @param {{step: import("../provider.js").Step, finding: import("../provider.js").Finding}} props */
 function Links({ step, finding }) {
-  const at = PLACES[finding.checker];
-  if (!at) return null;
-  const { view, ...others } = at;
+  const view = viewOf(finding.rows);
+  const by = finding.rows.includes("/") && view !== "trust" ? finding.rows : "";
+  const sort = finding.cause && `${finding.cause}_ns.desc`;
   const gap = finding.gap && around(step, ...finding.gap);
   return html`
-    <a href=${address(view, { from: "", to: "", ...others })}>${view === "idle" ? "its gaps" : "its rows"}</a>
+    <a href=${address(view, { from: "", to: "", by, sort })}>${view === "idle" ? "its gaps" : "its rows"}</a>
     ${gap && html` · <a href=${address(view, { from: String(Math.floor(gap.start)), to: String(Math.ceil(gap.end)) })}>the longest of them</a>`}`;
 }
 
@@ -110,9 +93,11 @@ export function Trust({ step }) {
 
 function Licences() {
   const [text, setText] = useState("");
+  const [why, setWhy] = useState("");
+  const load = () => loadLicences().then(setText, (error) => setWhy(error.message));
   return html`
-    <details class="same" onToggle=${() => text || loadLicences().then(setText)}>
+    <details class="same" onToggle=${() => text || load()}>
       <summary>licences of the libraries in this page</summary>
-      <pre>${text}</pre>
+      ${text ? html`<pre>${text}</pre>` : html`<p role=${why ? "alert" : "status"}>${why ? printable(why) : "Loading …"}</p>`}
     </details>`;
 }

@@ -1,6 +1,7 @@
 // Where the devices were idle, and why: sums, and each gap; a click on a gap chooses its window.
 import { html } from "htm/preact";
 import { Lanes } from "../lanes.js";
+import { focusLanes } from "../lanes_focus.js";
 import { timeText } from "../numbers.js";
 import { chosenWindow, chooseWindow } from "../state.js";
 import { AnswerTable, largestOf } from "../table.js";
@@ -17,6 +18,7 @@ export function Idle({ step, place }) {
     if (!times) return;
     chooseWindow(around(step, times.start, times.end));
     document.querySelector(".lanes")?.scrollIntoView({ block: "nearest" });
+    focusLanes({ preventScroll: true }); // the rows are others soon, and the one that had the focus may be gone
   };
   return html`
     <${AnswerTable} answer=${turned(idle)} title="Causes" least part=${part} />

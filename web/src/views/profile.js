@@ -29,29 +29,29 @@ function question() {
   }
 }
 
-/** @param {{run: import("../server.js").Run}} props */
-export function Profile({ run }) {
+/** @param {{run: import("../server.js").Run, failures: number}} props `failures`: how often the server did not answer for a while */
+export function Profile({ run, failures }) {
   const [choices, setChoices] = useState(/** @type {Choices | null} */ (null));
-  const [found, setFound] = useState(/** @type {{path: string, answer: ProfileAnswer} | null} */ (null));
+  const [found, setFound] = useState(/** @type {{path: string, view: string, answer: ProfileAnswer} | null} */ (null));
   const [why, setWhy] = useState("");
   const asked = question();
   const path = withOptions(`/api/runs/${run.id}/profile`, asked);
-  useEffect(() => { ask("/api/profile_choices").then(setChoices, (error) => setWhy(error.message)); }, []);
+  useEffect(() => { ask("/api/profile_choices").then(setChoices, (error) => setWhy(error.message)); }, [failures]);
   useEffect(() => {
     let is = true;
     setWhy("");
-    ask(path).then((answer) => is && setFound({ path, answer }), (error) => { if (is) { setFound(null); setWhy(error.message); } });
+    ask(path).then((answer) => is && setFound({ path, view: asked.view, answer }), (error) => { if (is) { setFound(null); setWhy(error.message); } });
     return () => { is = false; };
-  }, [path, run.version]);
+  }, [path, run.version, failures]);
   const answer = found?.answer;
   if (!choices) return html`<p class="state" role=${why ? "alert" : "status"}>${why ? printable(why) : "Loading …"}</p>`;
   return html`
-    <${Question} key=${state.value.prof} choices=${choices} asked=${asked} />
+    <${Question} choices=${choices} asked=${asked} />
     ${why && html`<p class="state" role="alert">${printable(why)}</p>`}
     ${found?.path !== path && !why && html`<p class="state" role="status">Loading …</p>`}
     ${answer && html`
-      ${answer.measure && asked.view !== "op" && html`<p class="definition">The widths are ${heading(answer.measure)}. ${restOfTree(answer, answer.measure, "nodes")}</p><${Icicle} answer=${answer} />`}
-      <${AnswerTable} answer=${answer} title=${`The ${asked.view} view`} />
+      ${answer.measure && found.view !== "op" && html`<p class="definition">The widths are ${heading(answer.measure)}. ${restOfTree(answer, answer.measure, "nodes")}</p><${Icicle} answer=${answer} />`}
+      <${AnswerTable} answer=${answer} title=${`The ${found.view} view`} />
       <details class="same"><summary>as collector prof prints it</summary><pre>${printable(answer.text).replaceAll("\\n", "\n")}</pre></details>`}`;
 }
 
@@ -73,7 +73,8 @@ function presetAt(choices, asked) {
 /** @param {{choices: Choices, asked: Options}} props */
 function Question({ choices, asked }) {
   const [draft, setDraft] = useState(asked);
-  const set = (/** @type {string} */ name, /** @type {string} */ value) => setDraft({ ...draft, [name]: value });
+  useEffect(() => setDraft(asked), [state.value.prof]); // of the same form: what was pressed keeps the focus
+  const set = (/** @type {string} */ name, /** @type {string} */ value) => setDraft((before) => ({ ...before, [name]: value }));
   const valueOf = (/** @type {string} */ name) => draft[name] ?? choices.defaults[name] ?? "";
   const chosen = new Set(valueOf("select").split(",").filter(Boolean));
   const toggle = (/** @type {string} */ name) => {
@@ -94,7 +95,7 @@ function Question({ choices, asked }) {
           if (preset) put({ ...preset[2], view: preset[1] });
         }}><option value="-1">…</option>${choices.presets.map(([name], at) => html`
           <option value=${String(at)} selected=${at === presetAt(choices, asked)}>${name}</option>`)}</select></label>
-        <button type="button" class="quiet" onClick=${() => turnTo({ prof: "", q: "", sort: "" })}>reset</button></div>
+        <button type="button" class="quiet" onClick=${() => { setDraft(FIRST); turnTo({ prof: "", q: "", sort: "" }); }}>reset</button></div>
       <fieldset><legend>select</legend>${choices.attributes.map((name) => html`
         <label><input type="checkbox" checked=${chosen.has(name)} onChange=${() => toggle(name)} /> ${name.replaceAll("_", " ")}</label>`)}</fieldset>
       <div class="fields">

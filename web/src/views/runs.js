@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { grouped, printable, shown } from "../numbers.js";
 import { pattern } from "../pattern.js";
-import { ask } from "../server.js";
+import { ask, NoAnswerError } from "../server.js";
 import { open } from "../state.js";
 import { AnswerTable } from "../table.js";
 
@@ -33,36 +33,55 @@ const SENTENCES = ["state"];
 /** Digits of a revision that tell it from others. */
 const SHORT_REVISION = 12;
 
-/** Figures of runs that are known, by id and version of the file. @type {Map<string, Figures | null>} */
+/** By id the figures of a run that came last, null where there are none, and the version of the file that they are about.
+ * @type {Map<string, {version: string, found: Figures | null}>} */
 const figures = new Map();
 
-/** @param {Run} run */
-function key(run) {
-  return `${run.id} ${run.version}`;
+/** The figures of a run; of a file that has changed those before, until there are others. @param {Run} run */
+function figuresOf(run) {
+  return run.refused ? null : figures.get(run.id)?.found ?? null;
 }
 
-/** Asks for the figures of one run after the other, the latest first; says how many are known. @param {Run[]} runs */
-function useFigures(runs) {
+/** The ids of the rows of the list that are in view, from the top. */
+function idsInView() {
+  const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("tr[data-id]")]);
+  return rows.filter((row) => {
+    const { top, bottom } = row.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  }).map((row) => row.dataset.id ?? "");
+}
+
+/** Asks for the figures of one run after the other, those in view first, then the latest; says how many are known.
+ * @param {Run[]} runs @param {number} failures how often the server did not answer for a while */
+function useFigures(runs, failures) {
   const [count, setCount] = useState(0);
   useEffect(() => {
     let is = true;
-    const missing = runs.filter((run) => !run.refused && !figures.has(key(run)))
-      .sort((one, other) => other.modified_ms - one.modified_ms);
+    const missing = new Map(runs.filter((run) => !run.refused && figures.get(run.id)?.version !== run.version)
+      .sort((one, other) => other.modified_ms - one.modified_ms).map((run) => [run.id, run.version]));
     (async () => {
-      for (const run of missing) {
-        if (!is) return;
-        figures.set(key(run), await ask(`/api/runs/${run.id}/figures`).catch(() => null));
+      while (is && missing.size) {
+        const [latest] = missing.keys();
+        const id = idsInView().find((each) => missing.has(each)) ?? latest;
+        const version = missing.get(id) ?? "";
+        missing.delete(id);
+        try {
+          figures.set(id, { version, found: await ask(`/api/runs/${id}/figures`) });
+        } catch (error) {
+          if (error instanceof NoAnswerError) return;
+          figures.set(id, { version, found: null });
+        }
         if (is) setCount((before) => before + 1);
       }
     })();
     return () => { is = false; };
-  }, [runs]);
+  }, [runs, failures]);
   return count;
 }
 
 /** @param {Run} run */
 function stateOf(run) {
-  const known = figures.get(key(run));
+  const known = figuresOf(run);
   if (run.refused) return run.refused;
   if (!known) return "";
   return [
@@ -82,7 +101,7 @@ function timeOf(ms) {
 
 /** The list as an answer, so that it is a table like all others. @param {Run[]} runs */
 function answerOf(runs) {
-  const known = runs.map((run) => figures.get(key(run)));
+  const known = runs.map(figuresOf);
   const figure = (/** @type {keyof Figures} */ name) => known.map((each) => /** @type {any} */ (each?.[name] ?? null));
   const text = (/** @type {"label" | "git_revision" | "gpu" | "cause"} */ name) => known.map((each) => each?.[name] ?? "");
   return {
@@ -103,13 +122,13 @@ function answerOf(runs) {
   };
 }
 
-/** @param {{listed: {runs: Run[], left_out: number}}} props */
-export function Runs({ listed }) {
+/** @param {{listed: {runs: Run[], left_out: number}, failures: number}} props */
+export function Runs({ listed, failures }) {
   const { runs } = listed;
-  const count = useFigures(runs);
+  const count = useFigures(runs, failures);
   if (runs.length === 0) return html`<p class="state">There is no file here yet. It is listed as soon as one is written.</p>`;
   return html`
-    <${AnswerTable} answer=${answerOf(runs)} title="Runs" onRow=${(/** @type {number} */ row) => show(runs[row])}
+    <${AnswerTable} answer=${answerOf(runs)} title="Runs" ids=${runs.map((run) => run.id)} onRow=${(/** @type {number} */ row) => show(runs[row])}
       rowHelp="open this run" />
     ${listed.left_out > 0 && html`<p class="note">${grouped(listed.left_out)} more files are not listed.</p>`}
     <${Trend} runs=${runs} count=${count} />
@@ -118,11 +137,12 @@ export function Runs({ listed }) {
 
 /** How long the steps of all runs were, and how much of that was busy, in the order of their times. @param {{runs: Run[], count: number}} props */
 function Trend({ runs, count }) {
-  const { known, x, series } = useMemo(() => {
-    const found = runs.filter((run) => figures.get(key(run))).sort((one, other) => one.modified_ms - other.modified_ms);
-    const of = found.map((run) => /** @type {Figures} */ (figures.get(key(run))));
+  const { known, ids, x, series } = useMemo(() => {
+    const found = runs.filter(figuresOf).sort((one, other) => one.modified_ms - other.modified_ms);
+    const of = found.map((run) => /** @type {Figures} */ (figuresOf(run)));
     return {
       known: found,
+      ids: found.map((run) => run.id),
       x: found.map((_, place) => place),
       series: [
         { name: "length", values: of.map((each) => each.length_ns), is: /** @type {const} */ ("length") },
@@ -134,9 +154,9 @@ function Trend({ runs, count }) {
   return html`
     <h2>Trend</h2>
     <p class="definition">Length of each step, from the file that was changed first to the last one; its lower part is busy.</p>
-    <${Chart} x=${x} series=${series} unit="ns" label="Length and busy time of each run." onPick=${(/** @type {number} */ place) => show(known[place])}
+    <${Chart} x=${x} ids=${ids} series=${series} unit="ns" label="Length and busy time of each run." onPick=${(/** @type {number} */ place) => show(known[place])}
       at=${(/** @type {number} */ place) => html`<strong>${printable(known[place].name)}</strong> ${shown(series[0].values[place], "ns")}, busy ${
-        shown(figures.get(key(known[place]))?.busy_share ?? null, "share")}`} />`;
+        shown(figuresOf(known[place])?.busy_share ?? null, "share")}`} />`;
 }
 
 /** @param {Run} run */

@@ -5,6 +5,7 @@ import { hasAllSlices, kernelsWithin } from "../kernels_within.js";
 import { focusLanes } from "../lanes_focus.js";
 import { useLaneData } from "../lane_data.js";
 import { printable } from "../numbers.js";
+import { Ready } from "../ready.js";
 import { AnswerTable, heading, titled } from "../table.js";
 import { chosenWindow, OF_A_TABLE, open, state, turnTo } from "../state.js";
 import { around, inWindow, timesOf } from "../window.js";
@@ -17,14 +18,6 @@ const SUMMED = ["name", "stream"];
 /** @param {import("../views.js").Shown & {keys: string[]}} props */
 export function Tables({ page, step, place, keys }) {
   const key = keys.includes(state.value.by) ? state.value.by : keys[0];
-  const answer = page.answers[key] ?? step.listed[key];
-  const part = page.answers[key] ? null : chosenWindow.value;
-  const kept = inWindow(answer, part);
-  const by = SUMMED.find((each) => key === `kernels/${each}`);
-  const { data: drawn } = useLaneData(step, place);
-  const ofPart = useMemo(
-    () => (part && by && !answer.part && drawn && hasAllSlices(step) ? kernelsWithin(answer, step, drawn.slices, part, by) : null),
-    [answer, drawn, part?.start, part?.end]);
   const questions = [...new Set(keys.map((each) => each.split("/")[0]))];
   const chosen = key.split("/")[0];
   const ways = keys.filter((each) => each.split("/")[0] === chosen);
@@ -32,8 +25,20 @@ export function Tables({ page, step, place, keys }) {
     ${questions.length > 1 && html`<${Choice} label="" of=${questions.map((each) => keys.find((one) => one.split("/")[0] === each))}
       chosen=${ways[0]} text=${(/** @type {string} */ each) => heading(each.split("/")[0])} />`}
     ${ways.length > 1 && html`<${Choice} label="by" of=${ways} chosen=${key} text=${(/** @type {string} */ each) => heading(each.split("/")[1])} />`}
-    <${Placed} key=${key} answer=${ofPart ?? answer} step=${step} title=${titled(answer.question)} kept=${kept}
-      part=${part} />`;
+    <${Ready} key=${key}><${Chosen} page=${page} step=${step} place=${place} of=${key} /></${Ready}>`;
+}
+
+/** The table of one answer. @param {import("../views.js").Shown & {of: string}} props */
+function Chosen({ page, step, place, of: key }) {
+  const answer = page.answers[key] ?? step.listed[key];
+  const part = page.answers[key] ? null : chosenWindow.value;
+  const kept = inWindow(answer, part);
+  const by = SUMMED.find((each) => key === `kernels/${each}`);
+  const { of: drawn, data } = useLaneData(step, place);
+  const ofPart = useMemo(
+    () => (part && by && !answer.part && data && drawn === step && hasAllSlices(step) ? kernelsWithin(answer, step, data.slices, part, by) : null),
+    [answer, data, part?.start, part?.end]);
+  return html`<${Placed} answer=${ofPart ?? answer} step=${step} title=${titled(answer.question)} kept=${kept} part=${part} />`;
 }
 
 /** A table whose rows lead to where they are on the lanes, or to the longest of what they count, as far as that is known.

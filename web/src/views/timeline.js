@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { Lanes } from "../lanes.js";
 import { grouped } from "../numbers.js";
 import { Perfetto } from "../perfetto.js";
+import { address } from "../state.js";
 
 /** @param {import("../views.js").Shown} props */
 export function Timeline({ step, place }) {
@@ -10,6 +11,7 @@ export function Timeline({ step, place }) {
   return html`
     <h2>Timeline</h2>
     ${note && html`<p class="note">${note}</p>`}
+    ${step.lanes_left_out > 0 && html`<p class="note">${grouped(step.lanes_left_out)} of ${grouped(step.lanes.length + step.lanes_left_out)} lanes are left out, those with the fewest slices: <a href=${address("streams")}>Streams</a> has a row for each stream, and ${step.id ? "Perfetto, below, shows" : "a trace that collector timeline writes has"} all lanes.</p>`}
     <${Lanes} step=${step} place=${place} />
     <${Perfetto} step=${step} />`;
 }
@@ -17,10 +19,6 @@ export function Timeline({ step, place }) {
 /** Words on what the file holds of the slices. @param {import("../provider.js").Step} step */
 function held(step) {
   const all = step.lanes.reduce((sum, lane) => sum + lane.slices, 0);
-  const parts = [];
-  if (step.slices < all) {
-    parts.push(`This file holds the longest ${grouped(step.slices)} of ${grouped(all)} slices, and of all others how dense they were: --max-size gives room for more.`);
-  }
-  if (step.lanes_left_out) parts.push(`${grouped(step.lanes_left_out)} lanes with the least in them are left out.`);
-  return parts.join(" ");
+  if (step.slices >= all) return "";
+  return `This file holds the longest ${grouped(step.slices)} of ${grouped(all)} slices, and of all others how dense they were: --max-size gives room for more.`;
 }
