@@ -21,16 +21,18 @@ from collector.formats.profiler_dialect import SOURCE
 from collector.formats.step_sources import ColumnsSource, RecordingSource, StepSource
 from collector.formats.stepstats_columns import labelled_capture, with_untimed
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
-from collector.formats.timeline_side_rows import side_table
+from collector.formats.timeline_side_rows import graph_device, side_table
 from collector.protos import Activity
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.distinct import grouped_rows
-from collector.recording.ledger import LAUNCH_FIGURES
+from collector.recording.launch_figures import LAUNCH_FIGURES
 from collector.recording.schema import SCHEMA
 from collector.recording.stream_devices import stated_by_number
 from collector.recording.text_columns import text_column
+from collector.stepstats.activity_arguments import UNNAMED
 from collector.stepstats.device_prefixes import device_in_process, split_prefix, task_numbers
+from collector.stepstats.shown_tables import TABLE_ARGUMENTS
 from collector.stepstats.stated_window import in_window, window_of
 from collector.stepstats.wire import as_run_metadata, run_metadata_of
 
@@ -62,7 +64,7 @@ _DETAIL_WORDS = {
 """An argument's name -> its word in a label; others are the same in both."""
 _NO_NAME = "(no name)"
 """The name of a slice whose node has none."""
-_NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
+_NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns", UNNAMED)
 
 
 def base_time_ns(found: ChromeEvents) -> int:
@@ -218,15 +220,17 @@ class CollectorTrace(StepSource):
         """The StepStats of some of the slices."""
         step = StepStats()
         devices: dict[str, DeviceStepStats] = {}
-        names = {place.device for place in self._places if place is not None}
-        graphs = {name for name in names if side_table(split_prefix(name)[1]) == "graph_launches"}
         for place, each in self._slices(rows):
             if place.device not in devices:
                 devices[place.device] = step.dev_stats.add(device=place.device)
             node = _node(each)
-            if place.device in graphs and each.category == "other":  # the others are nodes of graphs
+            own_name = split_prefix(place.device)[1] if each.category == "other" else ""
+            if side_table(own_name) == "graph_launches":  # slices of other categories are nodes of graphs
                 node.activity.kind = Activity.GRAPH_LAUNCH
-                node.activity.graph_id = _id(each.arguments.get("graph")) or 0
+                node.activity.device_id = graph_device(own_name)
+                for argument in TABLE_ARGUMENTS["graph_launches"]:
+                    if argument.form == "Number":
+                        setattr(node.activity, argument.column, _id(each.arguments.get(argument.key)) or 0)
             if place.thread_id is not None:
                 node.thread_id = place.thread_id
                 devices[place.device].thread_names[node.thread_id] = text(place.row)
@@ -397,7 +401,7 @@ def _node(each: _Slice) -> NodeExecStats:
     if each.category in _GPU_WORK:
         # A colon ends the op. What is drawn spells it as the host does, where it finds it there.
         node_name = f"{op.replace('::', '.') or name}:{name}" if op or name else ""
-        label = _work_label(name, arguments)
+        label = _work_label("" if UNNAMED in arguments else name, arguments)
     else:
         node_name = name
         label = f"{name} = {op}({text(arguments.get('inputs', ''))})" if op and each.category == "op" else ""

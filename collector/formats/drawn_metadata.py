@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from collector.formats.chrome_events import text
 from collector.protos.run_metadata_pb2 import Provenance
 from collector.recording.ledger import LOSSES
+from collector.recording.shed_kinds import of_several
 from collector.recording.step_origin import StepOrigin
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.node_times import UNTIMED_NODES
@@ -136,14 +137,29 @@ def _environment(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def ledger_of_inputs(inputs: Rows) -> dict[str, int]:
-    """The sum of the ledgers that a merged file states; of its losses alone, where it does not state all ledgers."""
+    """The ledger of all inputs of a merged file; its losses alone, where the file does not state all ledgers.
+
+    Figures are summed, except for times from which records are missing and for shares of time: see `of_several`.
+    """
     ledgers = [dict(_figures(each, "ledger")) for each in inputs]
     summed: Counter[str] = Counter()
     for ledger in ledgers:
         summed.update(ledger)
     if "nothing_recorded" in summed:
         summed["nothing_recorded"] = min(ledger.get("nothing_recorded", 0) for ledger in ledgers)
-    return {name: count for name, count in summed.items() if all(ledgers) or (name in LOSSES and count)}
+    left_out = of_several(zip(ledgers, _delays_ns(inputs), strict=True))
+    counts = {name: count for name, count in summed.items() if all(ledgers) or (name in LOSSES and count)}
+    return counts | left_out
+
+
+def _delays_ns(inputs: Rows) -> list[int]:
+    """The time from the start of the merged file's window to that of each input's; 0 if one is not known."""
+    enclosing = window_of_inputs(inputs)
+    windows = [stated_window(each) for each in inputs]
+    return [
+        window[0] + column_number(each.get("shift_ns")) - enclosing[0] if enclosing and window else 0
+        for each, window in zip(inputs, windows, strict=True)
+    ]
 
 
 def window_of_inputs(inputs: Rows) -> Window | None:

@@ -40,9 +40,9 @@ _FAR_NS = float(1 << 61)
 def load(path: str | os.PathLike[str], *, window: tuple[float | None, float | None] | None = None) -> Step:
     """Read one trace, whose format is recognised by its content, not by its name. Gzip is decompressed.
 
-        If a file is damaged, its intact part is read, and `Step.skipped` and `Step.warning` state the missing part.
-    Times are those of the file: a Chrome trace without a stated base may have any origin. Columns and messages are
-    computed when they are first requested.
+    If a file is damaged, its intact part is read, and `Step.skipped` and `Step.warning` state the missing part. Times
+    are those of the file: a Chrome trace without a stated base may have any origin. Columns and messages are computed
+    when they are first requested.
 
     Args:
         path: the file, the folder of a journal that is cut into segments, or the name of a step in a dataset

@@ -12,10 +12,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from collector.files.dataset_files import SCHEMA_FILE
 from collector.files.path_kinds import exists, is_regular_file
 
-SCHEMA_FILE = "schema.json"
-"""The file that makes a folder a dataset."""
 _NAME = re.compile(r"(?s)(?:(.*)/)?run=([^/]+)(?:/rank=([0-9]{1,9})(?:/step_([0-9]{1,19}))?)?")
 
 

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from collector.formats.capture_builder import CaptureBuilder, Column
     from collector.formats.chrome_events import ChromeEvents, Numbers
     from collector.recording.row_arguments import ArgumentColumn
 
-KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER, MEMORY = range(9)
-"""Kinds of events: GPU work; other events on rows of a GPU; ops and CUDA calls of the host; any span; allocations."""
+KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER, MEMORY, SIDE = range(10)
+"""Kinds of events: GPU work; other events on rows of a GPU; ops and CUDA calls of the host; any span; allocations;
+rows of waits, overheads, graphs and the like that state their table."""
 MEMORY_ARGUMENTS = frozenset({"Addr", "Bytes", "Device Id", "Device Type"})
 """The arguments of the events of PyTorch's allocator."""
 _KINDS = {
@@ -70,7 +72,7 @@ _OF_LAUNCHES = {"shared memory": "shared memory", "bytes": "size"}
 _GRIDS_OF_THREADS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 """Functions whose grid is a number of threads, and not of blocks."""
 _LARGEST_SIZE = (1 << 31) - 1
-_LARGEST_SEQUENCE = (1 << 53) - 1
+LARGEST_SEQUENCE = (1 << 53) - 1
 _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
 """The largest figure, of those that may be beyond 32 bits."""
 _SYNC_TYPES = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
@@ -212,7 +214,7 @@ class ProfilerDialect:
 
     def op_sequences(self, rows: Numbers) -> Numbers:
         """The number of autograd, plus 1, that an op and its backward pass share; 0 where there is none."""
-        return np.maximum(self.found.integers(SEQUENCE, rows, _LARGEST_SEQUENCE) + 1, 0)
+        return np.maximum(self.found.integers(SEQUENCE, rows, LARGEST_SEQUENCE) + 1, 0)
 
     def stated_ops(self, rows: Numbers) -> Names:
         """The ops that the events of GPU work state themselves."""
@@ -235,6 +237,14 @@ class ProfilerDialect:
         if kind != MEMCPY:
             return {}
         return {column: np.maximum(self.figures(figure, rows), 0) for figure, column in COPY_FIGURES.items()}
+
+    def stated_columns(self, table: str, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
+        """Columns that rows of a table state as arguments of their own; only profiles of ours do."""
+        return {}
+
+    def side_tables(self, rows: Numbers) -> Names:
+        """The tables of rows that state their own; only profiles of ours have such rows."""
+        return Names([], np.full(len(rows), -1, np.int64))
 
     def unread_details(self, table: str, rows: Numbers) -> dict[str, ArgumentColumn]:
         """The parts of arguments that the columns of a table take in part, as further arguments of its rows."""

@@ -32,6 +32,7 @@ from collector.formats.profiler_dialect import (
     MEMSET,
     OP,
     OTHER,
+    SIDE,
     SOURCE,
     SYNC,
     Names,
@@ -40,6 +41,7 @@ from collector.formats.profiler_dialect import (
 from collector.formats.profiler_hosts import HostTracks
 from collector.formats.step_sources import RecordingSource
 from collector.formats.timed_spans import count_other_phases, timed_spans
+from collector.formats.timeline_side_rows import SideRows
 from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.distinct import distinct_codes, distinct_values
@@ -162,7 +164,7 @@ class ProfilerTrace(RecordingSource):
 
     @cached_property
     def _ops_at_calls(self) -> tuple[Numbers, Numbers]:
-        """For each call that caused GPU work the op that was open when it began, -1: none; how deep each op lies."""
+        """For each call that caused something the op that was open when it began, -1: none; how deep each op lies."""
         calls, ops = self._causes, self._spans_of(OP)
         starts_ns = self._spans.starts_ns(ops)
         innermost, depths = convert_extension.innermost_ranges(
@@ -183,8 +185,8 @@ class ProfilerTrace(RecordingSource):
 
     @cached_property
     def _causes(self) -> Numbers:
-        """The calls that caused GPU work, in order."""
-        work = self._rows[self._spans_of(KERNEL, MEMCPY, MEMSET)]
+        """The calls that caused GPU work, waits and the like, in order."""
+        work = self._rows[self._spans_of(KERNEL, MEMCPY, MEMSET, SIDE)]
         calls = self._calls_of(self._dialect.correlations(work))
         return distinct_values(calls[calls >= 0])
 
@@ -217,7 +219,7 @@ class ProfilerTrace(RecordingSource):
     def unread(self) -> Mapping[str, int]:
         """See `StepSource`; also the rows of the step that the stated figures count and the trace does not have.
 
-        A profile shows waits, memory and launches of graphs as ranges, and leaves some objects out.
+        A merged profile shows waits, memory and launches of graphs as ranges, and all leave some objects out.
         """
         tables = (table for table in SCHEMA if table not in _LINKS)
         return {**self._unread, **rows_without_columns(self._figures, self._recording, tables)}
@@ -251,6 +253,7 @@ class ProfilerTrace(RecordingSource):
         built = CaptureBuilder()
         self._add_annotations(built)
         self._add_calls(built)
+        self._add_side_rows(built)
         self._add_work(built)
         self._add_waits(built)
         self._add_memory_operations(built)
@@ -317,10 +320,11 @@ class ProfilerTrace(RecordingSource):
         built.add(
             "annotations",
             **self._times(ops),
+            op_sequence=self._dialect.op_sequences(self._rows[ops]),
+            **self._dialect.stated_columns("annotations", self._rows[ops], built),
             name_id=built.name_ids(names)[index],
             thread_id=threads,
             depth=self._ops_at_calls[1],
-            op_sequence=self._dialect.op_sequences(self._rows[ops]),
             details_id=built.details_ids(details)[detail_places] if details else detail_places,
         )
 
@@ -335,6 +339,7 @@ class ProfilerTrace(RecordingSource):
             process_id=partial(self._dialect.processes, rows),
             thread_id=partial(self._threads, rows),
             correlation_id=partial(self._dialect.correlations, rows),
+            **self._dialect.stated_columns("api_calls", rows, built),
         )
 
     def _add_waits(self, built: CaptureBuilder) -> None:
@@ -368,6 +373,31 @@ class ProfilerTrace(RecordingSource):
             event_id=events[first],
             event_sync_id=recorded_by[first],
         )
+
+    def _add_side_rows(self, built: CaptureBuilder) -> None:
+        """Add the rows that state their tables. The op of what a call caused is the one around the call."""
+        spans = self._spans_of(SIDE)
+        if not len(spans):
+            return
+        rows = self._rows[spans]
+        tables, index = self._dialect.side_tables(rows)
+        correlations = self._dialect.correlations(rows)
+        side = SideRows(self._dialect.found)
+        for number, table in enumerate(tables):
+            own = np.flatnonzero(index == number)
+            columns: dict[str, Column] = {
+                **self._times(spans[own]),
+                "correlation_id": correlations[own],
+                **side.columns(table, rows[own], built),
+            }
+            if table == "graph_launches":
+                columns |= dict.fromkeys(("device_id", "end_device_id"), self._dialect.devices(rows[own]))
+            built.add(table, **{name: column for name, column in columns.items() if name in SCHEMA[table]})
+        linked = np.unique(correlations)
+        calls = self._calls_of(linked)
+        ops = np.where(calls >= 0, _look_up(calls, self._causes, self._ops_at_calls[0]), -1)
+        is_linked = (ops >= 0) & ~np.isin(linked, self._work.correlations)  # GPU work states its op
+        built.launched_in(linked[is_linked], np.searchsorted(self._spans_of(OP), ops[is_linked]))
 
     def _add_memory_operations(self, built: CaptureBuilder) -> None:
         """Allocations and releases of PyTorch's allocator on GPUs: instants with a signed number of bytes."""
@@ -464,7 +494,8 @@ class ProfilerTrace(RecordingSource):
             if kind in captured:
                 columns["captured_external_id"] = captured.pop(kind)
             of_kind = self._kernel_columns if kind == KERNEL else partial(self._copy_columns, kind)
-            built.add(table, **columns, **of_kind(built, rows, calls.get(kind)))
+            own = self._dialect.stated_columns(table, rows, built)
+            built.add(table, **columns, **of_kind(built, rows, calls.get(kind)), **own)
 
     def _stating_calls(self, work: _Work) -> dict[int, Numbers]:
         """Kind of GPU work -> the event of the call of each, -1: none; empty if calls state nothing of their work."""

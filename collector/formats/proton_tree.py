@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import InvalidFileError
 from collector.formats.call_sums import CallSum, CallSums, SummedDevice
 from collector.formats.chrome_events import text
+from collector.formats.proton_words import FLOPS, ROOT, frame_name
 
 if TYPE_CHECKING:
     from collector.formats.file_content import FileContent
@@ -22,10 +22,7 @@ _LARGEST_SUM = 1 << 62
 """The maximum sum of one figure over all nodes, so that every sum fits into 64 bits."""
 _LARGEST_DEVICE = (1 << 32) - 1
 _LONGEST_INTEGER = 30
-_FLOPS = re.compile(r"flops(?:\d{1,3})?")
 _READ = frozenset({"time (ns)", "count", "device_id", "device_type", "bytes"})
-_PLACE = re.compile(r"(?:/|[A-Za-z]:\\)(?:.*[/\\])?([^/\\]+:[^/\\@]+@.+)", re.DOTALL)
-"""A frame of Python, ``/home/someone/model.py:12@forward``, of which the folder is left out."""
 _IMPOSSIBLE = "metrics that are not possible numbers (taken as 0)"
 
 
@@ -100,7 +97,7 @@ class _Tree:
             self.num_nodes += 1
             self.depth = max(self.depth, depth)
             name = self._name(node.get("frame"))
-            path = around if node is root and name == "ROOT" else (*around, name)
+            path = around if node is root and name == ROOT else (*around, name)
             self._add_node(path or (name,), node.get("metrics"))
             children = node.get("children", [])
             if not isinstance(children, list):
@@ -113,8 +110,7 @@ class _Tree:
         if not isinstance(name, str) or not name:
             self.unread["nodes without a name"] += 1
             return "(no name)"
-        place = _PLACE.fullmatch(name)
-        return text(place[1] if place else name)
+        return frame_name(name)
 
     def _add_node(self, path: tuple[str, ...], metrics: Any) -> None:
         if metrics is None:
@@ -124,8 +120,8 @@ class _Tree:
             return
         has_time, has_count = "time (ns)" in metrics, "count" in metrics
         total_ns, count, num_bytes = (self._figure(metrics, name) for name in ("time (ns)", "count", "bytes"))
-        flops = sum(self._figure(metrics, name, of="flops") for name in metrics if _FLOPS.fullmatch(name))
-        others = sum(name not in _READ and not _FLOPS.fullmatch(name) for name in metrics)
+        flops = sum(self._figure(metrics, name, of="flops") for name in metrics if FLOPS.fullmatch(name))
+        others = sum(name not in _READ and not FLOPS.fullmatch(name) for name in metrics)
         if others:
             self.unread["metrics of other names"] += others
         if has_time != has_count:

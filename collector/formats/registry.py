@@ -41,6 +41,7 @@ _MODULES = (
     "collector_timeline_format",
     "tensorflow_timeline_format",
     "xprof_trace_format",
+    "proton_timeline_format",
     "profiler_timeline_format",
     "xspace_format",
     "report_format",

@@ -16,7 +16,6 @@ from collector.formats.profiler_dialect import launch_shapes
 from collector.formats.timeline_side_rows import SideRows, graph_device, side_table
 from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
 from collector.recording.collective_rows import matching_rows
-from collector.recording.cupti_enums import LAUNCH_TYPES
 from collector.recording.distinct import distinct_codes
 from collector.recording.schema import SCHEMA
 from collector.runtime.extension import convert_extension
@@ -49,7 +48,6 @@ _PLACED = ("start_ns", "end_ns", "name_id", "device_id", "stream_id", "context_i
 """Columns that no argument of the same name fills."""
 _OF_COLLECTIVES = ("device_id", "stream_id", "start_ns", "correlation_id")
 """Columns that match a collective of a drawn trace with its kernel."""
-_LAUNCH_TYPES = {name: number for number, name in enumerate(LAUNCH_TYPES)}
 _OF_ANNOTATIONS = ("op", "inputs", *DETAIL_ARGUMENTS)
 _LARGEST_ARGUMENT = (1 << 32) - 1
 _LARGEST = (1 << 63) - 1
@@ -239,18 +237,17 @@ class TimelineColumns:
         return {}
 
     def _kernel_columns(self, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
-        names, index = self._found.names(rows)
         whole_names, whole_index = self._texts("kernel", rows)
-        ids = built.name_ids([*names, *whole_names])
+        whole_ids = np.append(built.name_ids(whole_names), 0)[whole_index]
         static = self._argument("static_shared_bytes", rows)
         dynamic = self._found.integers("dynamic_shared_bytes", rows, _LARGEST_ARGUMENT)
         # A drawn trace omits a figure of 0, and states the sum of both.
         rest = np.maximum(self._count("shared_bytes", rows) - static, 0)
         columns: dict[str, Column] = {
-            "name_id": ids[np.where(whole_index >= 0, len(names) + whole_index, index)],
+            "name_id": np.where(whole_index >= 0, whole_ids, self._side.name_ids(rows, built)),
             "registers_per_thread": partial(self._count, "registers", rows),
             "dynamic_shared_bytes": np.where(dynamic >= 0, dynamic, rest),
-            "launch_type": self._side.numbers("launch_type", _LAUNCH_TYPES, rows),
+            "launch_type": self._side.launch_types(rows),
             "priority": partial(self._found.signed_integers, "priority", rows),
         }
         for which in ("grid", "block", "cluster"):
@@ -352,7 +349,7 @@ class TimelineColumns:
                 built.add(
                     table,
                     **columns,
-                    name_id=built.name_ids(names)[name_index],
+                    name_id=self._side.name_ids(rows, built),
                     depth=depths,
                     details_id=built.details_ids(details)[places] if details else places,
                     **self._side.of_range(rows, built),
@@ -398,7 +395,6 @@ class TimelineColumns:
     def _add_other_ranges(self, built: CaptureBuilder, own: Numbers, thread_of: Numbers) -> None:
         """Add ranges that are neither annotations nor calls, with the devices that their rows state."""
         rows, tracks = self._rows[own], self._tracks[own]
-        names, name_index = self._found.names(rows)
         used = np.unique(tracks).tolist()
         places = np.zeros(max(used, default=0) + 1, np.int64)
         places[used] = np.arange(len(used))
@@ -408,7 +404,7 @@ class TimelineColumns:
         built.add(
             "other_ranges",
             **self._times(rows),
-            name_id=built.name_ids(names)[name_index],
+            name_id=self._side.name_ids(rows, built),
             device_name_id=devices[places[tracks]],
             category_name_id=np.repeat(none, len(rows)),
             thread_id=thread_of[tracks],

@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
-from collector.formats.kind_numbers import memory_kind_number
 from collector.recording.capture import NO_OBJECT
-from collector.recording.cupti_enums import (
-    GRAPH_DEGREES,
-    JIT_ENTRY_TYPES,
-    JIT_OPERATION_TYPES,
-    MEMORY_OPERATIONS,
-    NVTX_RANGE_KINDS,
-    OVERHEAD_KINDS,
-    SYNC_TYPES,
-)
+from collector.recording.cupti_enums import GRAPH_DEGREES, LAUNCH_TYPES, NVTX_RANGE_KINDS
 from collector.recording.kind_names import kind_number
+from collector.recording.schema import SCHEMA
+from collector.stepstats.activity_arguments import UNNAMED
 from collector.stepstats.labels import HOST_DEVICE
+from collector.stepstats.shown_tables import SIDE_TABLES, TABLE_ARGUMENTS
 from collector.timeline.op_arguments import SHAPES
 
 if TYPE_CHECKING:
@@ -29,17 +23,12 @@ if TYPE_CHECKING:
 
     from collector.formats.capture_builder import CaptureBuilder, Column
     from collector.formats.chrome_events import ChromeEvents, Numbers
+    from collector.stepstats.shown_tables import TableArgument
 
 _GRAPHS = re.compile(r"/gpu:(\d{1,9})/graphs")
 _HEXADECIMAL = re.compile(r"0x([0-9a-f]{1,15})")
 _COUNT = (1 << 53) - 1
-_TABLES = {
-    f"{HOST_DEVICE}/waits": "synchronizations",
-    f"{HOST_DEVICE}/overheads": "overheads",
-    f"{HOST_DEVICE}/jit": "jit_operations",
-    f"{HOST_DEVICE}/memory": "memory_operations",
-    f"{HOST_DEVICE}/nvtx": "nvtx_ranges",
-}
+_TABLES = {f"{HOST_DEVICE}/{side.device}": table for table, side in SIDE_TABLES.items()}
 _OBJECTS = ("process", "thread", "device", "context", "stream")
 """The arguments of an overhead, by ``CUpti_ActivityObjectKind`` - 1: a stream has a context and a device as well."""
 _TEXTS = {"domain_name_id": "domain", "category_name_id": "category", "payload_text_id": "payload"}
@@ -59,11 +48,38 @@ class SideRows:
 
     def columns(self, table: str, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
         """The columns of a table besides times and correlation ids."""
-        return _COLUMNS[table](self, rows, built)
+        columns: dict[str, Column] = {}
+        side = SIDE_TABLES.get(table)
+        if side is not None and side.texts:
+            columns[side.name] = self._named(side.name, _numbers_of(side.texts), rows)
+        elif side is not None:
+            columns[side.name] = self.name_ids(rows, built)
+        for argument in TABLE_ARGUMENTS.get(table, ()):
+            columns[argument.column] = self._argument(table, argument, rows, built)
+        return {**columns, **(_COLUMNS[table](self, rows, built) if table in _COLUMNS else {})}
+
+    def _argument(self, table: str, argument: TableArgument, rows: Numbers, built: CaptureBuilder) -> Numbers:
+        if argument.form == "Text":
+            return self.texts(argument.key, rows, built)
+        if argument.form == "Kind":
+            return self.numbers(argument.key, _numbers_of(argument.texts), rows)
+        if argument.form == "Hexadecimal":
+            return self._addresses(argument.key, rows)
+        is_wide = SCHEMA[table][argument.column].endswith("8")
+        return self._stated(argument.key, rows, largest=_COUNT if is_wide else LARGEST_ID)
+
+    def name_ids(self, rows: Numbers, built: CaptureBuilder) -> Numbers:
+        """The numbers of the names of slices, each of which is the name of its row."""
+        names, index = self._found.names(rows)
+        return built.name_ids([*names, ""])[np.where(self._found.has(UNNAMED, rows), len(names), index)]
 
     def degrees(self, rows: Numbers) -> Numbers:
         """``graph_degree`` of slices."""
         return self.numbers("graph_degree", dict(zip(GRAPH_DEGREES, range(len(GRAPH_DEGREES)), strict=True)), rows)
+
+    def launch_types(self, rows: Numbers) -> Numbers:
+        """``launch_type`` of slices."""
+        return self.numbers("launch_type", dict(zip(LAUNCH_TYPES, range(len(LAUNCH_TYPES)), strict=True)), rows)
 
     def numbers(self, argument: str, number_of: Mapping[str, int], rows: Numbers) -> Numbers:
         """The numbers of kinds that an argument names; 0 for other texts."""
@@ -105,7 +121,6 @@ class SideRows:
 
     def _waits(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
         return {
-            "sync_type": self._named("sync_type", {name: number for number, name in enumerate(SYNC_TYPES)}, rows),
             "event_id": self._stated("event", rows, NO_OBJECT),
             "event_sync_id": self._stated("event_sync", rows, largest=_COUNT),
             "stream_id": self._stated("stream", rows, NO_OBJECT),
@@ -118,42 +133,8 @@ class SideRows:
         for number, argument in enumerate(_OBJECTS, start=1):
             objects[self._found.has(argument, rows)] = number
         return {
-            "overhead_kind": self._named(
-                "overhead_kind", {name: number for number, name in OVERHEAD_KINDS.items()}, rows
-            ),
             "object_kind": objects,
             **{f"{argument}_id": partial(self._stated, argument, rows) for argument in _OBJECTS},
-        }
-
-    def _jit_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
-        entries = {name: number for number, name in enumerate(JIT_ENTRY_TYPES)}
-        return {
-            "jit_operation_type": self._named(
-                "jit_operation_type", {name: number for number, name in enumerate(JIT_OPERATION_TYPES)}, rows
-            ),
-            "jit_entry_type": self.numbers("code", entries, rows),
-            "device_id": self._stated("device", rows),
-            "process_id": self._stated("process", rows),
-            "thread_id": self._stated("thread", rows),
-            "jit_id": self._stated("jit", rows, largest=_COUNT),
-            "cache_bytes": self._stated("bytes", rows, largest=_COUNT),
-        }
-
-    def _memory_operations(self, rows: Numbers, _: CaptureBuilder) -> dict[str, Column]:
-        kinds, kind_places = self._found.values("memory", rows)
-        addresses, pools = (self._addresses(argument, rows) for argument in ("address", "pool"))
-        return {
-            "operation": self._named(
-                "operation", {name: number for number, name in enumerate(MEMORY_OPERATIONS)}, rows
-            ),
-            "memory_kind": per_place(kinds, lambda kind: memory_kind_number(text(kind)), 0)[kind_places],
-            "address": addresses,
-            "num_bytes": self._stated("bytes", rows, largest=_COUNT),
-            **{f"{place}_id": self._stated(place, rows) for place in ("device", "context", "stream")},
-            "is_async": self._stated("is_async", rows),
-            "pool_type": self._stated("pool_type", rows),
-            "pool_address": pools,
-            **{size: self._stated(size, rows, largest=_COUNT) for size in ("pool_bytes", "pool_used_bytes")},
         }
 
     def _addresses(self, argument: str, rows: Numbers) -> Numbers:
@@ -161,37 +142,32 @@ class SideRows:
         return per_place(addresses, _address, 0)[places]
 
     def _nvtx_ranges(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
-        names, index = self._found.names(rows)
         kinds = {name: number for number, name in enumerate(NVTX_RANGE_KINDS)}
         threads = self._stated("thread", rows)
         return {
-            "name_id": built.name_ids(names)[index],
             "range_kind": self.numbers("kind", kinds, rows),
             "thread_id": threads,
             "end_thread_id": np.where(self._found.has("end_thread", rows), self._stated("end_thread", rows), threads),
             **self.of_range(rows, built),
         }
 
-    def _graph_launches(self, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
-        return {
-            "name_id": self.texts("graph_name", rows, built),
-            "graph_id": self._stated("graph", rows),
-            "num_nodes": self._stated("nodes", rows),
-            "stream_id": self._stated("stream", rows),
-            "context_id": self._stated("context", rows),
-            "graph_degree": self.degrees(rows),
-        }
-
 
 _COLUMNS: Mapping[str, Callable[[SideRows, Numbers, CaptureBuilder], dict[str, Column]]] = {
     "synchronizations": SideRows._waits,
     "overheads": SideRows._overheads,
-    "jit_operations": SideRows._jit_operations,
-    "memory_operations": SideRows._memory_operations,
     "nvtx_ranges": SideRows._nvtx_ranges,
-    "graph_launches": SideRows._graph_launches,
 }
-"""Functions, and not methods of one object: a cycle would keep all events until the garbage collector runs."""
+"""Table -> further columns, which its description does not state.
+
+Functions, and not methods of one object: a cycle would keep all events until the garbage collector runs.
+"""
+
+ARGUMENTS = frozenset({
+    *(argument.key for arguments in TABLE_ARGUMENTS.values() for argument in arguments),
+    *(side.name for side in SIDE_TABLES.values() if side.texts),
+    *_OBJECTS, *_TEXTS.values(), "waited_for", "event", "event_sync", "return_value", "color", "kind", "end_thread",
+})  # fmt: skip
+"""The arguments of slices of these tables: all become columns, or follow from columns."""
 
 
 def graph_device(device: str) -> int:
@@ -203,3 +179,7 @@ def graph_device(device: str) -> int:
 def _address(value: object) -> int:
     found = _HEXADECIMAL.fullmatch(value) if isinstance(value, str) else None
     return int(found[1], 16) if found else 0
+
+
+def _numbers_of(texts: Mapping[int, str]) -> dict[str, int]:
+    return {text: number for number, text in texts.items()}

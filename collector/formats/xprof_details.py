@@ -13,6 +13,7 @@ import numpy as np
 
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
 from collector.formats.kind_numbers import is_copy_kind, is_memory_kind
+from collector.formats.profile_stats import KERNEL_DETAILS, MEMCPY_DETAILS, MEMSET_DETAILS
 from collector.recording.row_arguments import ArgumentColumn
 from collector.text.library_path import without_home
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
-ARGUMENTS = ("memset_details", "memcpy_details", "kernel_details")
+ARGUMENTS = (MEMSET_DETAILS, MEMCPY_DETAILS, KERNEL_DETAILS)
 """The arguments of events that have these texts; of several the first one counts."""
 TABLES = ("kernels", "memcpys", "memsets")
 """The tables of the work that has such details."""

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from collector.formats import profile_stats
 from collector.formats.capture_builder import device_ids, is_api_name
 from collector.formats.chrome_dialects import XPROF_GPU
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
 from collector.formats.free_numbers import FreeNumbers
+from collector.formats.profile_stats import ACTIVITY, LABEL, MEMCPY_DETAILS, MEMSET_DETAILS
 from collector.formats.profiler_dialect import (
     CALL,
     GPU_ANNOTATION,
     KERNEL,
+    LARGEST_SEQUENCE,
     MEMCPY,
     MEMORY,
     MEMORY_ARGUMENTS,
     MEMSET,
     OP,
     OTHER,
+    SIDE,
     SYNC,
     LaunchShapes,
     Names,
@@ -33,12 +37,18 @@ from collector.formats.profiler_dialect import (
     launch_shapes,
 )
 from collector.formats.profiler_hosts import is_device
+from collector.formats.timeline_side_rows import ARGUMENTS as SIDE_ARGUMENTS
+from collector.formats.timeline_side_rows import SideRows
 from collector.formats.torch_op_details import OpDetails
 from collector.formats.xprof_details import ARGUMENTS as DETAILS
 from collector.formats.xprof_details import TABLES, num_bytes_in, number_in, shape_in, shared_bytes_in, work_details
+from collector.protos import Activity
 from collector.recording.capture import ASYNC_NOT_KNOWN
 from collector.recording.first_rows import distinct_rows
+from collector.recording.schema import ACTIVITY_KINDS
+from collector.stepstats.activity_arguments import UNNAMED
 from collector.stepstats.labels import implied_op
+from collector.stepstats.shown_tables import SIDE_TABLES
 from collector.timeline.op_arguments import ARGUMENTS as OP_ARGUMENTS
 from collector.timeline.op_arguments import details_of
 
@@ -47,6 +57,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from collector.formats.capture_builder import CaptureBuilder, Column
     from collector.formats.chrome_events import ChromeEvents, Numbers
     from collector.formats.xprof_details import Words
     from collector.recording.annotation_details import Details
@@ -61,25 +72,26 @@ _PYTHON_FUNCTION = "$"
 _OF_TASK = r"job:[^/]+/replica:\d+/task:\d+ "
 _OF_STEP = r"(?:(?:(?:run \S+ )?rank|process) \d+ )?(?:step \d+ )?"
 """The run, rank or process and the step of a merged profile before the name of a thread."""
-_OTHER_ROW = re.compile(f"(?:{_OF_TASK})?" + _OF_STEP + "(Steps|waits|overheads|jit|memory|nvtx)")
+_OTHER_ROW = re.compile(
+    f"(?:{_OF_TASK})?" + _OF_STEP + "(Steps|" + "|".join(side.device for side in SIDE_TABLES.values()) + ")"
+)
 """Threads of the host, in our own profiles, that hold neither calls nor annotations; of several ranks, or of several
 steps that begin together, each has such threads."""
 _OWNER = re.compile(f"{_OF_TASK}|{_OF_STEP}")
 """The prefix of the names of host threads in this project's profiles, if these are of several processes."""
 _HLO_OP = "hlo_op"
-_OPS = ("tf_op", "level 0", _HLO_OP, "annotation")
+_OPS = (profile_stats.OP, "level 0", _HLO_OP, "annotation")
 """Arguments that name the op, the first that is there counts."""
 _XLA_MODULE = "XlaModule:"
 """The value of ``tf_op`` that XLA states of all work of all of its modules."""
 _HLO_PATH = ("prefix", "name", "hlo_module", _HLO_OP)
 """The arguments of work of XLA: the program's own name of the op, without the prefix that all ops of its module share,
 and XLA's names. The op has none of its own where XLA made it; the prefix is then that of other ops."""
-_ACTIVITY = "collector_activity"
-"""The argument of host events of our own profiles that states the kind of each row."""
-_HOST_KINDS = {"annotation": OP, "api_call": CALL}
+_SIDE_KINDS = {profile_stats.KINDS[ACTIVITY_KINDS[table]]: table for table in (*SIDE_TABLES, "graph_launches")}
+"""Values of the stat `ACTIVITY` for rows that state all columns of their tables."""
+_HOST_KINDS = {profile_stats.KINDS[Activity.ANNOTATION]: OP, profile_stats.KINDS[Activity.API_CALL]: CALL}
 """Its values for ops and calls; rows of all other kinds are ranges."""
-_LABEL = "timeline_label"
-"""The argument of host events of our own profiles that states the op type and the inputs."""
+_CORRELATIONS = (profile_stats.CORRELATION, profile_stats.LAUNCH_CORRELATION)
 
 _ENDS = {
     "from_device": "src_device_id",
@@ -92,7 +104,17 @@ _VALUE = "value"
 """The argument of a memset in our own profiles."""
 _FIGURES = {"graph id": "graph", "graph node id": "graph_node"}
 """Figure -> the argument that our own profiles have."""
-_OF_WORK = frozenset({*_OPS, *_FIGURES.values(), "correlation_id", "context_id"})
+_OF_WORK = frozenset({*_OPS, *_FIGURES.values(), profile_stats.CORRELATION, "context_id"})
+_SEQUENCE = "seq"
+"""The argument of annotations in our own profiles with the number of autograd."""
+_OF_TABLES = {
+    "kernels": ("cluster", "local_bytes_per_thread", "launch_type", "priority", "graph_degree"),
+    "memcpys": ("graph_degree",),
+    "memsets": ("graph_degree",),
+    "api_calls": ("return_value",),
+    "annotations": ("color", "domain", "category", "payload", _SEQUENCE),
+}
+"""Table -> arguments of its rows in our own profiles that become columns."""
 _CONTEXT = re.compile(r"\$\$([0-9]{1,9})")
 """The value of ``context_id`` in profiles of XLA."""
 
@@ -101,10 +123,11 @@ class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
     arguments_of: Mapping[int, frozenset[str]] = {
-        KERNEL: frozenset({*_OF_WORK, *DETAILS}),
-        MEMCPY: frozenset({*_OF_WORK, *DETAILS, *_ENDS}),
-        MEMSET: frozenset({*_OF_WORK, *DETAILS, _VALUE}),
-        **dict.fromkeys((GPU_ANNOTATION, OP, CALL, OTHER), frozenset({"correlation_id", _ACTIVITY})),
+        KERNEL: frozenset({*_OF_WORK, *DETAILS, UNNAMED, *_OF_TABLES["kernels"]}),
+        MEMCPY: frozenset({*_OF_WORK, *DETAILS, *_ENDS, *_OF_TABLES["memcpys"]}),
+        MEMSET: frozenset({*_OF_WORK, *DETAILS, _VALUE, *_OF_TABLES["memsets"]}),
+        **dict.fromkeys((GPU_ANNOTATION, OP, CALL, OTHER), frozenset({*_CORRELATIONS, ACTIVITY, UNNAMED})),
+        SIDE: frozenset({*_CORRELATIONS, ACTIVITY, LABEL, UNNAMED, *SIDE_ARGUMENTS}),
         SYNC: frozenset(),
         MEMORY: MEMORY_ARGUMENTS,
     }
@@ -118,10 +141,13 @@ class XprofDialect(ProfilerDialect):
         }
         numbers = device_ids(units.values())  # of several ranks each may have a GPU of the same number
         self._device_of = {pid: numbers[unit] for pid, unit in units.items()}
-        self._is_ours = found.argument_counts()[_ACTIVITY] > 0
+        self._is_ours = found.argument_counts()[ACTIVITY] > 0
         if self._is_ours:
-            own = {OP: self.arguments_of[OP] | {_LABEL, *OP_ARGUMENTS}, CALL: self.arguments_of[CALL] | {_LABEL}}
-            self.arguments_of = {**self.arguments_of, **own}
+            self.arguments_of = {
+                **self.arguments_of,
+                OP: self.arguments_of[OP] | {LABEL, *OP_ARGUMENTS, *_OF_TABLES["annotations"]},
+                CALL: self.arguments_of[CALL] | {LABEL, *_OF_TABLES["api_calls"]},
+            }
 
     @cached_property
     def _track_threads(self) -> list[str]:
@@ -174,26 +200,48 @@ class XprofDialect(ProfilerDialect):
         found = self.found
         tracks = found.track_numbers(rows)
         names, index = found.names(rows)
-        has_copied, has_cleared = (found.has(key, rows) for key in ("memcpy_details", "memset_details"))
+        has_copied, has_cleared = (found.has(key, rows) for key in (MEMCPY_DETAILS, MEMSET_DETAILS))
         is_cleared = has_cleared | _are(names, lambda name: name.startswith("Memset"))[index]
         is_copy = has_copied | _are(names, lambda name: name.startswith("Memcpy"))[index]
         work = np.where(is_cleared, MEMSET, np.where(is_copy, MEMCPY, KERNEL))
         is_other_row = (_are(self.host_rows, bool) | self._is_of_device)[tracks]
         is_function = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index]
-        is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
+        is_call = found.has(profile_stats.CORRELATION, rows) | _are(names, is_api_name)[index]
         # Waits and operations on memory have the correlation id of their call.
         host = np.where(is_other_row, OTHER, np.where(is_call, CALL, np.where(is_function, OTHER, OP)))
-        activities, places = found.values(_ACTIVITY, rows)
+        activities, places = found.values(ACTIVITY, rows)
         stated = per_place(activities, lambda each: _HOST_KINDS.get(text(each), OTHER))[places]
         host = np.where(stated >= 0, stated, host)
         is_whole = found.have_phase("X", rows)
         host = np.where(is_whole, host, OTHER)
         on_gpu = np.where(self._track_streams[tracks] >= 0, work, GPU_ANNOTATION)
-        return np.where((self._track_devices[tracks] >= 0) & is_whole, on_gpu, host)
+        shown = np.where((self._track_devices[tracks] >= 0) & is_whole, on_gpu, host)
+        if self._is_merged:
+            return shown
+        return np.where(is_whole & (self.side_tables(rows).places >= 0), SIDE, shown)
+
+    @cached_property
+    def _is_merged(self) -> bool:
+        """Whether this is a profile of several processes or steps.
+
+        The devices, contexts and threads that their rows state are numbered by each process for itself.
+        """
+        return any(found[0] for name in self._track_threads if (found := _OWNER.match(name)))
+
+    def side_tables(self, rows: Numbers) -> Names:
+        """See `ProfilerDialect`."""
+        activities, places = self.found.values(ACTIVITY, rows)
+        tables = list(_SIDE_KINDS.values())
+        numbers = per_place(
+            activities, lambda each: tables.index(_SIDE_KINDS[text(each)]) if text(each) in _SIDE_KINDS else -1
+        )
+        return Names(tables, numbers[places])
 
     def names(self, rows: Numbers) -> Names:
         """See `ProfilerDialect`. Copies and memsets are called as Kineto calls them."""
         names, index = self.found.names(rows)
+        if self.found.argument_counts()[UNNAMED]:
+            names, index = [*names, ""], np.where(self.found.has(UNNAMED, rows), len(names), index)
         kinds = self.kinds(rows)
         is_copy = np.isin(kinds, (MEMCPY, MEMSET))
         if not is_copy.any():
@@ -225,7 +273,8 @@ class XprofDialect(ProfilerDialect):
 
     def correlations(self, rows: Numbers) -> Numbers:
         """See `ProfilerDialect`."""
-        return np.maximum(self.found.integers("correlation_id", rows), 0)
+        usual, other = (self.found.integers(argument, rows) for argument in _CORRELATIONS)
+        return np.maximum(usual, np.maximum(other, 0))
 
     def stated_ops(self, rows: Numbers) -> Names:
         """See `ProfilerDialect`."""
@@ -248,8 +297,8 @@ class XprofDialect(ProfilerDialect):
         """See `ProfilerDialect`. Only our own profiles state any."""
         if not self._is_ours:
             return super().op_details(rows)
-        names, of_names = self.found.names(rows)
-        stated, of_stated = self.found.distinct_values((_LABEL, *OP_ARGUMENTS), rows)
+        names, of_names = self.names(rows)
+        stated, of_stated = self.found.distinct_values((LABEL, *OP_ARGUMENTS), rows)
         first, places = distinct_rows([of_names, of_stated])
         pairs = zip(of_names[first].tolist(), of_stated[first].tolist(), strict=True)
         return OpDetails([_details(names[name], *stated[place]) for name, place in pairs], places)
@@ -295,6 +344,29 @@ class XprofDialect(ProfilerDialect):
         target = details.numbers(lambda words: number_in(words, "dest", "memcpys"))
         ends["dst_device_id"] = np.where(ends["dst_device_id"] < 0, target, ends["dst_device_id"])
         return columns | {column: np.maximum(numbers, 0) for column, numbers in ends.items()}
+
+    def op_sequences(self, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        if not self._is_ours:
+            return super().op_sequences(rows)
+        return np.maximum(self.found.integers(_SEQUENCE, rows, LARGEST_SEQUENCE) + 1, 0)
+
+    def stated_columns(self, table: str, rows: Numbers, built: CaptureBuilder) -> dict[str, Column]:
+        """See `ProfilerDialect`."""
+        side = SideRows(self.found)
+        if table == "annotations":
+            return side.of_range(rows, built) if self._is_ours else {}
+        if table == "api_calls":
+            return {"return_value": np.maximum(self.found.integers("return_value", rows), 0)} if self._is_ours else {}
+        columns: dict[str, Column] = {"graph_degree": side.degrees(rows)}
+        if table == "kernels":
+            values, places = self.found.values("cluster", rows)
+            shapes = launch_shapes([shape_in({"cluster": text(value)}, "cluster") for value in values], places)
+            columns |= {f"cluster_{axis}": shapes.axis(place) for place, axis in enumerate("xyz")}
+            columns["local_bytes_per_thread"] = np.maximum(self.found.integers("local_bytes_per_thread", rows), 0)
+            columns["launch_type"] = side.launch_types(rows)
+            columns["priority"] = self.found.signed_integers("priority", rows)
+        return columns
 
     def unread_details(self, table: str, rows: Numbers) -> dict[str, ArgumentColumn]:
         """See `ProfilerDialect`."""

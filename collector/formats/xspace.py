@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from collector.formats import profile_stats
 from collector.formats.stated_origin import stated_origin
 from collector.formats.xplane import Plane, stats_fields
 from collector.protos import Activity, NodeExecStats, Provenance
@@ -29,7 +30,7 @@ from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.ledger import Ledger
 from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
 from collector.runtime.extension import convert_extension
-from collector.stepstats.activity_arguments import arguments_of
+from collector.stepstats.activity_arguments import UNNAMED, arguments_of
 from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.labels import recorded_op
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from collector._convert import StepEvents
     from collector.stepstats.object_tables import ObjectRow
 
-_GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
+_GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>[0-9]{1,9})(?:/(?P<row>.+))?", re.IGNORECASE)
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _COPY = re.compile(r"MEMCPY(kind \d+|\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
@@ -80,9 +81,6 @@ _KILOBYTE = 1000
 
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
 """Devices of the host without annotations and calls: waits, overheads, memory operations, NVTX ranges."""
-
-_KINDS = {value.number: value.name.lower() for value in Activity.Kind.DESCRIPTOR.values if value.number}
-"""Kind of a row -> the text that a node of the host states, since its name may not distinguish an op from a call."""
 
 _FLOW_IN, _FLOW_OUT = 1, 2
 """Directions of XProf's ``XFlow``, which are its two lowest bits."""
@@ -321,7 +319,7 @@ class XSpaceWriter:
             figure = {"uint64_value": value} if value >= 0 else {"int64_value": value}
             environment.plane.stats.add(metadata_id=environment.stat(name), **figure)
         if about:
-            environment.plane.stats.add(metadata_id=environment.stat("collector"), str_value=about)
+            environment.plane.stats.add(metadata_id=environment.stat(profile_stats.PROVENANCE), str_value=about)
         owners = list(dict.fromkeys(owner for owner, _ in self._gpus))  # in the order in which they were added
         gpus = [self._gpus[key] for key in sorted(self._gpus, key=lambda key: (owners.index(key[0]), key[1]))]
         for number, built in enumerate([*gpus, self._host, environment], start=1):
@@ -474,6 +472,7 @@ def _add_stream(built: Plane, device: _Device, part: _Part, only: list[int] | No
         by_process=False,
         processes={},
         first_correlation=part.first_correlations[device.place],
+        correlation_stat=profile_stats.CORRELATION,
         causes=part.causes_of(rank),
         flows=part.flows.get(device.place, {}),
         detail_stats=(),
@@ -495,7 +494,7 @@ def _work(built: Plane, node: NodeExecStats, columns: Activity) -> tuple[str, st
         op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
     stats = []
     if op and activity and (columns.kind or op != activity):
-        stats.append(built.text("tf_op", op))
+        stats.append(built.text(profile_stats.OP, op))
     if columns.kind:
         name, content = _add_columns(built, node, columns, activity, stats)
         return name, content, stats
@@ -505,10 +504,10 @@ def _work(built: Plane, node: NodeExecStats, columns: Activity) -> tuple[str, st
         name = f"Memcpy{kind.replace('to', '2')}" if copy else "Memset"
         found = _NUM_BYTES.search(label)
         size = f" size:{found[1] or found[2]}" if found else ""
-        word = "memcpy_details" if copy else "memset_details"
+        word = profile_stats.MEMCPY_DETAILS if copy else profile_stats.MEMSET_DETAILS
         stats.append(built.text(word, f"kind:{_word(kind or 'device')}{size}"))
         return name, name, stats
-    stats.append(built.text("kernel_details", _kernel_details(dict(_DETAIL.findall(label)))))
+    stats.append(built.text(profile_stats.KERNEL_DETAILS, _kernel_details(dict(_DETAIL.findall(label)))))
     return _DETAIL.sub("", label).strip() or activity or op, "Compute", stats
 
 
@@ -531,16 +530,20 @@ def _add_columns(
             f"dynamic_shared:{columns.dynamic_shared_bytes} grid:{arguments.get('grid', '0,0,0')} "
             f"block:{arguments.get('block', '0,0,0')} occ_pct:0"
         )
-        stats.append(built.text("kernel_details", details))
+        stats.append(built.text(profile_stats.KERNEL_DETAILS, details))
         # Without a launch shape the label is the name alone.
-        name = node.timeline_label.rpartition(" regs:")[0] or node.timeline_label or activity
+        before, mark, whole = node.timeline_label.rpartition(" regs:")
+        name = before if mark else whole
+        if not name:
+            name = activity
+            stats.append(built.number(UNNAMED, 1))
         content = "Compute"
     else:
         shown = ("is_async",)
         is_copy = columns.kind == Activity.MEMCPY
         kind = copy_kind_name(columns.copy_kind)
         size = f" size:{columns.num_bytes}" if columns.num_bytes else ""
-        word = "memcpy_details" if is_copy else "memset_details"
+        word = profile_stats.MEMCPY_DETAILS if is_copy else profile_stats.MEMSET_DETAILS
         kinds = (columns.src_kind, columns.dst_kind) if is_copy else (columns.memory_kind,)
         memory = [_word(memory_kind_name(each).lower()) for each in kinds]
         stated = f"{_word(kind)} kind_src:{memory[0]} kind_dst:{memory[1]}" if is_copy else memory[0]
@@ -579,10 +582,11 @@ def _kernel_details(details: dict[str, str]) -> str:
 def _add_side_row(built: Plane, device: _Device, part: _Part) -> tuple[int, int]:
     """Add a line for each thread of a row beside the streams; return what `_add_threads` returns.
 
-    The events have neither a correlation id nor a step: XProf would add them to the times of the GPU's work.
+    The events have no step, and their correlation id is a stat of another name than that of the GPU's work: XProf would
+    add them to the times of that work.
     """
     row = device.row
-    lines, drawn, left_out = _lines_of_threads(built, device, part)
+    lines, drawn, left_out = _lines_of_threads(built, device, part, correlation_stat=profile_stats.LAUNCH_CORRELATION)
     for thread, *_, events in lines:
         built.keep(built.line(row, thread, device.thread_names.get(thread) or row, -1), events)
     return drawn, left_out
@@ -602,7 +606,6 @@ def _add_threads(host: Plane, owner: str, device: _Device, part: _Part) -> tuple
         processes={
             row: line.process for (whose, row), line in host.lines.items() if whose == group and type(row) is int
         },
-        first_correlation=part.first_correlations[device.place],
         detail_stats=part.detail_stats,
         event_stats=part.event_stats,
     )
@@ -622,7 +625,7 @@ def _lines_of_threads(
     part: _Part,
     *,
     processes: Mapping[int, int] | None = None,
-    first_correlation: int | None = None,
+    correlation_stat: str = profile_stats.CORRELATION,
     detail_stats: Sequence[bytes] = (),
     event_stats: Mapping[int, bytes] | None = None,
 ) -> tuple[list[tuple[int, int, int, bytes]], int, int]:
@@ -643,7 +646,8 @@ def _lines_of_threads(
         by_thread=True,
         by_process=processes is not None,
         processes=processes or {},
-        first_correlation=first_correlation,
+        first_correlation=part.first_correlations[device.place],
+        correlation_stat=correlation_stat,
         causes=(),
         flows=part.flows.get(device.place, {}),
         detail_stats=detail_stats,
@@ -654,7 +658,9 @@ def _lines_of_threads(
 
 def _row_stats(built: Plane, node: NodeExecStats, columns: Activity, part: _Part) -> list[XStat]:
     """The stats of a row that is not work on a stream, without those that depend on times and ids."""
-    stats = [built.text("timeline_label", node.timeline_label)] if node.timeline_label else []
-    if columns.kind in _KINDS:
-        stats.append(built.text("collector_activity", _KINDS[columns.kind]))
+    stats = [built.text(profile_stats.LABEL, node.timeline_label)] if node.timeline_label else []
+    if columns.kind in profile_stats.KINDS:
+        stats.append(built.text(profile_stats.ACTIVITY, profile_stats.KINDS[columns.kind]))
+        if not node.node_name:  # by which a reader knows the event's name from one that the program gave
+            stats.append(built.number(UNNAMED, 1))
     return stats + _stats_of(built, dict(arguments_of(columns, part.texts)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
+from collector.formats import profile_stats
 from collector.formats.chrome_events import ChromeEvents, value_of
 from collector.formats.xplane import PROCESSES, stats_fields
 from collector.protos.xplane_pb2 import XPlane
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _PLANES, _ERRORS, _WARNINGS = 1, 2, 3
 """The numbers of the fields of an XSpace."""
 _LONGEST_WARNING = 300
-_STATED = "collector"
-"""The stat of the plane "Task Environment" in which profiles of ours state their origin, as JSON."""
 _PROFILE_START = "profile_start_time"
 """The stat, of any plane, that states the wall time of time 0."""
 _PIECE_BYTES = 1 << 20
@@ -76,7 +75,7 @@ class _DrawnEvents:
             about = _stated_by(plane.stats, texts)
             stated = about.get(_PROFILE_START, 0)
             start_ns = start_ns or (stated if isinstance(stated, int) else 0)
-            self._stated = self._stated or str(about.get(_STATED, ""))
+            self._stated = self._stated or str(about.get(profile_stats.PROVENANCE, ""))
             processes = value_of(str(about.get(PROCESSES, "")))
             processes = processes if isinstance(processes, dict) else {}
             yield _written(_name("process_name", plane.name, pid=process))

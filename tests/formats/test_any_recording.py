@@ -20,7 +20,7 @@ from collector.formats.loading import load
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
 from collector.recording.kernel_names import demangle
-from collector.recording.ledger import LAUNCH_FIGURES
+from collector.recording.launch_figures import LAUNCH_FIGURES
 from collector.recording.recording import SET_APART
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.recording.text_columns import text_column
@@ -105,9 +105,8 @@ def host_of(recording):
 
 
 def named(kernel):
-    """The whole name of a kernel; a label keeps no two ``@`` together, and is all that a kernel without a name has."""
-    name = demangle(kernel).replace("@ @", "@@")
-    return "" if name == "unknown" or name.startswith(" regs:") else name
+    """The whole name of a kernel; a label keeps no two ``@`` together."""
+    return demangle(kernel).replace("@ @", "@@")
 
 
 def spelled(op):

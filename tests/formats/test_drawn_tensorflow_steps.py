@@ -33,7 +33,7 @@ UNTIMED = "nodes without a possible time in the file that the step was read from
 
 
 def told(step):
-    answers = {(name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})) for name, by in ASKED}
+    answers = {(name, by): QUESTIONS[name].answer(step, by) for name, by in ASKED}
     return {
         key: (
             sorted(json.dumps(dict(row)) for row in answer),  # of equal rows any may be the first

@@ -325,6 +325,47 @@ def test_an_early_export(export):
     assert context.process_id == 41
 
 
+ATTRIBUTES = {
+    "memory_bytes": ("totalMemory", "globalMemorySize"),
+    "constant_bytes": ("constantMemory", "constantMemorySize"),
+    "l2_bytes": ("l2CacheSize", "l2CacheSize"),
+    "threads_per_warp": ("threadsPerWarp", "numThreadsPerWarp"),
+    "num_copy_engines": ("asyncEngines", "numMemcpyEngines"),
+    "num_multiprocessors": ("smCount", "numMultiprocessors"),
+    "max_ipc": ("maxIPC", "maxIPC"),
+    "max_warps_per_multiprocessor": ("maxWarpsPerSm", "maxWarpsPerMultiprocessor"),
+    "max_blocks_per_multiprocessor": ("maxBlocksPerSm", "maxBlocksPerMultiprocessor"),
+    "max_shared_bytes_per_multiprocessor": ("maxShmemPerSm", "maxSharedMemoryPerMultiprocessor"),
+    "max_registers_per_multiprocessor": ("maxRegistersPerSm", "maxRegistersPerMultiprocessor"),
+    "max_registers_per_block": ("maxRegistersPerBlock", "maxRegistersPerBlock"),
+    "max_shared_bytes_per_block": ("maxShmemPerBlock", "maxSharedMemoryPerBlock"),
+    "max_threads_per_block": ("maxThreadsPerBlock", "maxThreadsPerBlock"),
+    "max_block_x": ("maxBlockDimX", "maxBlockDimX"),
+    "max_block_y": ("maxBlockDimY", "maxBlockDimY"),
+    "max_block_z": ("maxBlockDimZ", "maxBlockDimZ"),
+    "max_grid_x": ("maxGridDimX", "maxGridDimX"),
+    "max_grid_y": ("maxGridDimY", "maxGridDimY"),
+    "max_grid_z": ("maxGridDimZ", "maxGridDimZ"),
+    "compute_major": ("computeMajor", "computeCapabilityMajor"),
+    "compute_minor": ("computeMinor", "computeCapabilityMinor"),
+}
+"""Column of a device -> its name in an export, and in an early one."""
+
+
+@pytest.mark.parametrize("is_early", [False, True], ids=["later", "up to 2021"])
+def test_every_attribute_of_a_device_is_in_its_column(export, is_early):
+    names = [of_export[is_early] for of_export in ATTRIBUTES.values()]
+    values = [*range(1 << 25, (1 << 25) + len(names) - 2), 9, 3]  # so many bytes are no MiB
+    columns = ", ".join(["name TEXT", "deviceId INTEGER", "pid INTEGER", *(f"{name} INTEGER" for name in names)])
+    gpus = {"TARGET_INFO_CUDA_GPU": (columns, [("A", 0, 41, *values)])}
+    gpus["TARGET_INFO_GPU"] = "vmId INTEGER, deviceId INTEGER, name TEXT", [(1, 0, "A")]
+    if not is_early:
+        gpus = {"TARGET_INFO_GPU": (columns.replace("deviceId", "id"), [("A", 0, 41, *values)])}
+    work = {"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)])}
+    (device,) = collector.load(export(work | gpus)).recording.devices
+    assert {name: getattr(device, name) for name in ATTRIBUTES} == dict(zip(ATTRIBUTES, values, strict=True))
+
+
 def test_the_smallest_export(export):
     path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)])})
     step = collector.load(path)
@@ -345,6 +386,17 @@ def test_an_export_without_kernels_is_a_step_without_kernels(export):
     recording = collector.load(path).recording
     assert len(recording.kernels) == 0
     assert recording.api_calls.recorded_names() == ["cudaFree"]
+
+
+def test_an_export_without_rows_of_cuda_is_not_taken_for_a_trace_of_this_process(export, capsys):
+    path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [])})
+    assert collector.load(path).ledger.losses() == [
+        "nothing was recorded: the traced process had no activity of the recorded kinds"
+    ]
+    assert main(["summary", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "the file has no GPU work" in " ".join(printed.split())
+    assert "this process" not in printed
 
 
 def test_launches_of_graphs_that_were_traced_as_a_whole(export, tmp_path):
@@ -664,22 +716,38 @@ def test_the_name_of_a_thread_is_that_of_the_highest_priority(export):
     assert collector.load(path).recording.environment["thread_names"] == {7: "loader"}
 
 
+COPIES = (
+    "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, bytes INTEGER, "
+    "copyKind INTEGER, srcKind INTEGER, dstKind INTEGER"
+)
+
+
 def test_copies_between_kinds_of_memory(export):
-    columns = (
-        "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, bytes INTEGER, "
-        "copyKind INTEGER, srcKind INTEGER, dstKind INTEGER"
-    )
-    copies = [
-        (1, 2, 0, 7, 1, 64, 1, 0, 2),
-        (3, 4, 0, 7, 2, 64, 12, 4, 1),
-        (5, 6, 0, 7, 3, 64, 99, 7, 42),
-    ]
-    table = collector.load(
-        export({"StringIds": strings(), "CUPTI_ACTIVITY_KIND_MEMCPY": (columns, copies)})
-    ).recording.memcpys
-    assert table.copy_kind.tolist() == [1, 2, 0]
-    assert table.src_kind.tolist() == [1, 5, 0]
-    assert table.dst_kind.tolist() == [3, 2, 0]
+    copies = [(3, 4, 0, 7, 2, 64, 12, 4, 1), (5, 6, 0, 7, 3, 64, 99, 7, 42)]
+    path = export({"StringIds": strings(), "CUPTI_ACTIVITY_KIND_MEMCPY": (COPIES, copies)})
+    table = collector.load(path).recording.memcpys
+    assert table.copy_kind.tolist() == [2, 0]
+    assert table.src_kind.tolist() == [5, 0]
+    assert table.dst_kind.tolist() == [2, 0]
+
+
+def test_every_kind_of_copy_memory_and_overhead_has_cuptis_number(export):
+    """The export numbers them in the order of CUPTI; it adds three copies of managed memory and ends with unknown."""
+    copies = [(10 * kind + 1, 10 * kind + 2, 0, 7, kind, 64, kind, kind % 8, 7 - kind % 8) for kind in range(14)]
+    overheads = [(10 * kind + 1, 10 * kind + 2, 7, 0, kind) for kind in range(11)]
+    columns = "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, overheadType INTEGER"
+    recording = collector.load(export({
+        "StringIds": strings(),
+        "CUPTI_ACTIVITY_KIND_MEMCPY": (COPIES, copies),
+        "CUPTI_ACTIVITY_KIND_OVERHEAD": (columns, overheads),
+    })).recording  # fmt: skip
+    names = ["<unknown>", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"]
+    names += ["HtoD", "DtoH", "DtoD"]
+    assert [COPY_KINDS[kind] for kind in recording.memcpys.copy_kind.tolist()] == names
+    assert recording.memcpys.src_kind.tolist() == [1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6]
+    assert recording.memcpys.dst_kind.tolist() == [0, 7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3]
+    of_cupti = [1, *(65_536 * kind for kind in range(1, 9))]
+    assert recording.overheads.overhead_kind.tolist() == [0, 0, *of_cupti]
 
 
 def test_numbers_of_kinds_without_a_known_meaning_are_kept_as_text(export):

@@ -46,6 +46,21 @@ def test_help_lists_what_is_read_and_written(command, capsys):
         assert each.origin in printed
 
 
+def test_the_page_about_files_lists_every_format_that_is_read_or_written(root):
+    page = (root / "docs" / "reading.md").read_text(encoding="utf-8")
+    table = page.partition("| format |")[2].partition("\n\n")[0]
+    listed = {}
+    for line in table.splitlines()[2:]:
+        name, suffixes, is_read, is_written = (cell.strip() for cell in line.strip("|").split("|"))
+        listed[name] = set(suffixes.replace("`", "").replace(",", "").split()), is_read, is_written
+    expected = {}
+    for each in registry.formats():
+        suffixes, is_read, is_written = expected.get(each.family, (set(), "", ""))
+        is_read, is_written = is_read or ("yes" if each.read else ""), is_written or ("yes" if each.write else "")
+        expected[each.family] = suffixes | set(each.suffixes), is_read, is_written
+    assert listed == expected
+
+
 def test_the_profilers_help_lists_what_it_reads(capsys):
     with pytest.raises(SystemExit):
         main(["prof", "--help"])

@@ -427,7 +427,7 @@ def test_work_without_a_call_belongs_to_the_op_of_its_id_in_lower_case(tmp_path)
 def collective(start, duration, group, **about):
     arguments = {
         **GPU, "stream": 20, "correlation": start, "Collective name": "allreduce", "Process Group Name": group,
-        "Group size": 4, "In msg nelems": 512, "Out msg nelems": 512, "dtype": "Float", "Seq": start, **about,
+        "Group size": 4, "In msg nelems": 512, "Out msg nelems": 2048, "dtype": "Float", "Seq": start, **about,
     }  # fmt: skip
     return event("kernel", "ncclDevKernel_AllReduce_Sum_f32", start, duration, args=arguments)
 
@@ -456,6 +456,8 @@ def test_collectives_know_their_process_group(tmp_path, suffix):
     assert recording.collectives.group_size.tolist() == [4] * 3
     assert recording.collectives.sequence.tolist() == [5, 30, 35]
     assert recording.collectives.num_in_elements.tolist() == [512] * 3
+    assert recording.collectives.num_out_elements.tolist() == [2048] * 3
+    assert "arguments_without_columns" not in recording.environment
 
 
 TABLES_OF_TIMELINES = {

@@ -16,6 +16,8 @@ from support.xspaces import xspace
 from collector.formats.loading import load
 from collector.merging.merged_trace import merge
 from collector.protos import DeviceStepStats, StepStats
+from collector.protos.xplane_pb2 import XSpace
+from collector.stepstats.from_recording import run_metadata
 
 pytestmark = pytest.mark.viewer
 
@@ -154,6 +156,41 @@ def test_steps_and_ranks_of_a_merge_are_xprofs_steps(xprof, tmp_path, layout):
     else:
         assert {gpu for gpu, *_ in on_gpus} == {f"/device:GPU:0 rank {r} step {n}" for r in (0, 1) for n in (3, 4, 5)}
         assert max(start for _, start, _ in on_gpus) < 3
+
+
+OURS = ("launch_correlation_id", "unnamed")
+"""Stats that the reader of our profiles needs, and XProf does not know."""
+
+
+def without_stats_of_ours(space):
+    for plane in space.planes:
+        ours = {number for number, metadata in plane.stat_metadata.items() if metadata.name in OURS}
+        for event in (event for line in plane.lines for event in line.events):
+            kept = [stat for stat in event.stats if stat.metadata_id not in ours]
+            del event.stats[:]
+            event.stats.extend(kept)
+    return space
+
+
+def test_what_our_reader_needs_changes_no_figure_of_xprof_and_is_in_its_traces(build, start_ns, xprof, tmp_path):
+    times = {"start_ns": start_ns + 80_000, "end_ns": start_ns + 95_000}
+    build.launch(1, 20_000).kernel("gemm", 30_000, 9_000, correlation_id=1)
+    build.call("cudaGraphLaunch_v10000", 79_000, 500, correlation_id=8, domain=2)
+    build.raw("graph_launches", **times, graph_id=4, context_id=1, stream_id=7, correlation_id=8)
+    build.raw("synchronizations", **times, sync_type=3, stream_id=7, context_id=1, correlation_id=9)
+    build.raw("nvtx_ranges", **times, name_id=build.text(""), thread_id=11)
+    space = xspace(run_metadata(build.recording()))
+    tables = xprof(lambda path: path.write_bytes(space.SerializeToString()))
+    shorter = without_stats_of_ours(XSpace.FromString(space.SerializeToString()))
+    assert shorter.ByteSize() < space.ByteSize()
+    others = xprof(lambda path: path.write_bytes(shorter.SerializeToString()))
+    assert tables["kernels"] == others["kernels"]
+    assert tables["steps"] == others["steps"]
+    (tmp_path / "host.trace.json").write_text(json.dumps({"traceEvents": tables["events"]}))
+    found = load(tmp_path / "host.trace.json").recording
+    assert found.graph_launches.correlation_id.tolist() == [8]
+    assert found.synchronizations.stream_id.tolist() == [7]
+    assert found.nvtx_ranges.names() == [""]
 
 
 def test_t8_lines_that_begin_at_the_epoch_lose_their_events_in_xprof(shared, xprof):

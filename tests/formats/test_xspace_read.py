@@ -141,7 +141,9 @@ def test_only_calls_of_our_own_profile_come_back_as_calls(with_waits, tmp_path):
     assert Counter(again.api_calls.recorded_names()) == {
         "cuLaunchKernel": 1, "cudaLaunchKernel": 1, "cudaStreamSynchronize": 1
     }  # fmt: skip
-    assert len(again.other_ranges) == 4  # the wait, the overhead, the allocation, and the step itself
+    assert len(again.other_ranges) == 1  # the step itself
+    assert again.synchronizations.correlation_id.tolist() == again.overheads.correlation_id.tolist() == [6]
+    assert again.memory_operations.num_bytes.tolist() == [64]
 
 
 NAMES = ["forward", "$train.py:3 step", "cudaLaunchKernel", "Memset", "waits", "a@@b#c", "torch_prof.py(114): <module>"]

@@ -91,7 +91,9 @@ def test_launches_of_graphs_are_rows_of_their_gpu(build, start_ns, converted, ha
     build.raw("graph_launches", start_ns=start_ns, end_ns=start_ns + 500, graph_id=4, stream_id=7, correlation_id=2)
     found, space = converted(Step(RecordingSource(build.recording())))
     assert (len(found.kernels), len(found.memsets)) == (has_streams, 0)
-    assert [row[:3] for row in ranges_of(found)] == [("/gpu:0/annotations", "graphs", "graph 4")]
+    (launch,) = found.graph_launches
+    assert (launch.graph_id, launch.stream_id, launch.correlation_id, launch.device_id) == (4, 7, 2, 0)
+    assert ranges_of(found) == []
     ((name, stats),) = events_of(space, "/device:GPU:0")["graphs"]
     assert (name, "correlation_id" in stats) == ("graph 4", False)
 
@@ -135,7 +137,7 @@ def test_ranks_of_a_merged_profile_may_have_the_same_process_id(build, tmp_path)
     assert len(set(processes)) == 2
 
 
-def test_rows_of_the_host_that_are_no_threads_have_devices_of_their_own(build, converted, start_ns, tmp_path):
+def test_rows_of_the_host_that_are_no_threads_are_rows_of_their_tables(build, converted, start_ns, tmp_path):
     """The profiler would take them for ops of the host, and count the time of calls twice."""
     build.annotation("train", 1000, 9000, 1)
     build.call("cudaDeviceSynchronize", 1000, 8000, thread_id=11, correlation_id=3)
@@ -144,12 +146,11 @@ def test_rows_of_the_host_that_are_no_threads_have_devices_of_their_own(build, c
     build.raw("nvtx_ranges", start_ns=start_ns + 2000, end_ns=start_ns + 3000, name_id=build.text("data"), thread_id=11)
     step = Step(RecordingSource(build.recording()))
     found, _ = converted(step)
-    assert [row[:3] for row in ranges_of(found, "/cpu")] == [
-        ("/cpu:0/nvtx", "nvtx", "data"),
-        ("/cpu:0/overheads", "overheads", "Buffer Flush"),
-        ("/cpu:0/steps", "Steps", "train"),
-        ("/cpu:0/waits", "waits", "Context Synchronize"),
-    ]
+    assert [row[:3] for row in ranges_of(found, "/cpu")] == [("/cpu:0/steps", "Steps", "train")]
+    assert found.synchronizations.sync_type.tolist() == [4]
+    assert found.overheads.overhead_kind.tolist() == [1 << 16]
+    assert found.nvtx_ranges.names() == ["data"]
+    assert found.environment["arguments_without_columns"].keys() == {"_p", "_pt", "_r", "step_num"}  # of the step
     assert profiled_times(collector.load(tmp_path / "step.xplane.pb")) == profiled_times(step) == (9, 0)
 
 
