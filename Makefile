@@ -52,7 +52,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels links pictures names-picture web web-check clean
+.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds views package-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels links pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -159,28 +159,39 @@ protos: $(PROTOS)/.installed ## Regenerate collector/protos from protos/*.proto
 kinds: ## Regenerate what follows from native/kinds/*.toml; needs Python 3.11
 	python3 scripts/generate_kinds.py
 
-# The oldest and the newest protobuf we allow; messages and what is built on them must work with both.
+views: $(VENV)/.dev ## Regenerate the SQL of a dataset's views, and the columns of the answers that it stores
+	$(BIN)/python scripts/generate_views.py
+
+# The code must work with every package in the oldest version that pyproject.toml allows, and with the newest protobuf.
+OLDEST_TESTS := $(addprefix tests/,analysis bench cli dataset files merging profiler recording statistics stepstats testing text web)
 PROTOBUF_TESTS := tests/stepstats/test_protos.py tests/stepstats/test_stepstats.py tests/timeline/test_timeline_goldens.py \
   $(patsubst %,tests/profiler/test_profiler_%.py,adapters bad_input checkpoint live_graph node_fields pprof programs questions recorded)
+WITH_PACKAGES := PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/packages
 
-protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed build/protobuf ## Message tests with the oldest and newest protobuf
-	printf '%s\n' 4.21.6 7 | PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/protobuf xargs -P $(JOBS) -I VERSION sh -c \
-	  '.venv-protobuf-VERSION/bin/pytest -q -p no:cacheprovider $(PROTOBUF_TESTS) >build/protobuf/VERSION.log 2>&1; \
-	   status=$$?; echo "protobuf VERSION:"; cat build/protobuf/VERSION.log; exit $$status'
+package-ends: .venv-oldest/.installed .venv-protobuf-7/.installed build/packages ## Quick tests with the oldest packages, message tests with the newest protobuf
+	$(WITH_PACKAGES) .venv-oldest/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) $(OLDEST_TESTS)
+	$(WITH_PACKAGES) .venv-protobuf-7/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
 
-# The package with the extensions that are built already: they depend on no version of protobuf.
-.PHONY: build/protobuf
-build/protobuf: $(VENV)/.test
+# The package with the extensions that are built already: they depend on no version of another package.
+.PHONY: build/packages
+build/packages: $(VENV)/.test
 	@rm -rf $@ && mkdir -p $@ && cp -rp collector $@/
-	@cp $$($(BIN)/python -c 'import glob, sysconfig; print(*glob.glob(sysconfig.get_path("platlib") + "/collector/*.so"))') $@/collector/
+	@cd $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))') && \
+	  cp -rp --parents cupti_collector-*.dist-info $$(find collector -type f ! -name '*.py*') $(CURDIR)/$@/
 
 # Without a pip of its own, which takes longer than the packages.
-.venv-protobuf-%/.installed: | $(BIN)/python
-	@echo "creating .venv-protobuf-$*"
-	@$(BIN)/python -m venv --without-pip .venv-protobuf-$*
-	$(BIN)/python -m pip --python .venv-protobuf-$* install --quiet 'protobuf==$(if $(findstring .,$*),$*,$*.*)' \
-	  numpy rich hypothesis pytest pytest-timeout
+define create_package_venv
+	@echo "creating $(@D)"
+	@$(BIN)/python -m venv --without-pip $(@D)
+	$(BIN)/python -m pip --python $(@D) install --quiet --only-binary :all: $(1)
 	@touch $@
+endef
+
+.venv-oldest/.installed: pyproject.toml scripts/oldest_packages.py | $(VENV)/.test
+	$(call create_package_venv,$$($(BIN)/python scripts/oldest_packages.py))
+
+.venv-protobuf-7/.installed: | $(BIN)/python
+	$(call create_package_venv,'protobuf==7.*' numpy rich hypothesis pytest pytest-timeout)
 
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
 FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch tracing/test_schedule testing/plugin/test_plugin_torch \
