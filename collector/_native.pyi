@@ -23,9 +23,8 @@ class _StartOptions(TypedDict, total=False):
     journal: str | bytes
     journal_only: bool
     segment_bytes: int
-    segment_ns: int
-    total_bytes: int
-    total_ns: int
+    ring_bytes: int
+    ring_ns: int
     is_recorder: bool
     budget_millionths: int
     budget_period_ms: int
@@ -56,6 +55,7 @@ class _NvtxStatus(TypedDict):
     stream_names: dict[tuple[int, int], str]
     names_unknown: int
     names_dropped: int
+    names_cut: int
 
 class _Mark(TypedDict):
     journal: bytes

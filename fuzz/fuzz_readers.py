@@ -260,6 +260,7 @@ TOKENS = {
     "profiler_timeline": CHROME_TOKENS,
     "tensorflow_timeline": CHROME_TOKENS,
     "xprof_trace": CHROME_TOKENS + '|"/device:GPU:0"|Stream #7(Compute)|"correlation_id":|memcpy_details|tf_op',
+    "proton_timeline": CHROME_TOKENS + '|GPU Stream 7|"call_stack":["ROOT"|"metrics":{"flops":"3"}|"cat":"scope"',
     "proton": r"""[{"children":[|"frame":{"name":|"metrics":{|"time (ns)":|"count":|"device_id":"0"|"flops16":|"bytes":
         |1e999999999|-0.0|NaN|null|{"CUDA":{"0":{|"num_sms":|99999999999999999999|"\ud800\u0000"|[[[[[[[[""",
     "journal": 'kernels|api_calls|annotations|memory_operations|clock.cupti_start_ns|records_decoded|[0,0,"",[],[]]',
@@ -371,6 +372,12 @@ def seeds() -> dict[str, list[bytes]]:
         b'{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"Stream #7(Compute)"}},'
         b'{"ph":"X","name":"k","pid":1,"tid":2,"ts":1,"dur":2,"args":{"correlation_id":3}}]}'
     )
+    scopes = (
+        b'{"traceEvents":[{"ph":"M","name":"thread_name","pid":0,"tid":200007,"args":{"name":"GPU Stream 7"}},'
+        b'{"ph":"X","cat":"metric","name":"a: <flops, 3>","pid":0,"tid":0,"ts":1,"dur":2,'
+        b'"args":{"call_stack":["ROOT","a"],"metrics":{"flops":"3"}}},'
+        b'{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":200007,"ts":1,"dur":2,"args":{"call_stack":["ROOT","a","k"]}}]}'
+    )
     tree = (
         b'[{"children":[{"children":[],"frame":{"name":"k"},"metrics":{"count":2,"time (ns)":5.5,"device_id":"0",'
         b'"device_type":"CUDA","flops8":1e3,"bytes":2}}],"frame":{"name":"ROOT"},"metrics":{}},'
@@ -382,6 +389,7 @@ def seeds() -> dict[str, list[bytes]]:
         "collector_timeline": [chrome_trace(metadata).encode()],
         "tensorflow_timeline": [timeline],
         "xprof_trace": [xprof],
+        "proton_timeline": [scopes],
         "profiler_timeline": [kineto],
         GZIP: [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
         "journal": [b"", b"\1\0\0\2", b"\1\x12\x60\2", b"\0" + struct.pack("<IIQI", 5, 1, 5, 1) + b"k"],
@@ -427,6 +435,7 @@ def fuzz(reader: str, options: list[str]) -> None:
         import collector.formats.collector_timeline
         import collector.formats.loading
         import collector.formats.profiler_timeline
+        import collector.formats.proton_timeline
         import collector.formats.proton_tree
         import collector.formats.tensorflow_timeline
         import collector.formats.xprof_trace

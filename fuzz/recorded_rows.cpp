@@ -152,14 +152,13 @@ std::string RecordedRows::to_message() const {
   step.memsets = recorded(TableKind::kMemset);
   step.api_calls = recorded(TableKind::kApiCall);
   step.external_correlations = recorded(TableKind::kExternalCorrelation);
-  step.synchronizations = recorded(TableKind::kSynchronization);
-  step.overheads = recorded(TableKind::kOverhead);
-  step.jit_operations = without_rows(TableKind::kJitOperation);
-  step.memory_operations = recorded(TableKind::kMemoryOperation);
   step.annotations = recorded(TableKind::kAnnotation);
   step.graph_launches = without_rows(TableKind::kGraphLaunch);
-  step.nvtx_ranges = without_rows(TableKind::kNvtxRange);
   step.other_ranges = without_rows(TableKind::kOtherRange);
+  for (size_t place = 0; place < step.side_tables.size(); ++place) {
+    const TableKind kind = kSideTables[place].kind;
+    step.side_tables[place] = static_cast<size_t>(kind) <= rows_.tables.size() ? recorded(kind) : without_rows(kind);
+  }
   if (step.external_correlations.num_rows != 0) step.without_node.push_back(step.external_correlations);
   step.device_prefix = choice_ % 2 != 0 ? "/job:w/replica:0/task:1" : "";
   step.offset_ns = offset_ns_;

@@ -49,7 +49,9 @@ class _Details(TypedDict, total=False):
     details: Sequence[Details]
     """The details of annotations, at index ``details_id`` - 1; the session adds them."""
     launch_figures: Mapping[str, int]
-    """`collector.recording.ledger.LAUNCH_FIGURES` as a file states them, so that they are not counted again."""
+    """`collector.recording.launch_figures.LAUNCH_FIGURES` as a file states them, so that they are not counted again."""
+    rows_apart: Mapping[str, Sequence[int]]
+    """Table -> the numbers of rows that `Recording.counts_apart` returns, where the capture lacks some of them."""
     part: Part
     """Present where the capture is a part of a longer recording."""
     arguments: RowArguments

@@ -2,7 +2,9 @@
 
 A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, readable by any program that reads zip and npy.
 ``meta.json`` holds ``format`` (always "collector recording"), ``version``, ``columns``, the ledger's ``launch_figures``
-and the capture's strings, counters, clock, environment, and the details of annotations. ``columns`` has the packing of
+and the capture's strings, counters, clock, environment, and the details of annotations; of a part of a recording, which
+counts the rows that its whole set apart but does not have them, also their numbers by table (``rows_apart``: invalid,
+early, late). ``columns`` has the packing of
 each column of each table (`collector.recording.column_packing.Packing`); a column of one value has no file. Columns are
 read by name: columns that the file lacks are zeros, unknown columns are ignored, and only a newer version is refused.
 The tables contain all rows, including those that the recording sets apart; reading the file separates them again. Equal
@@ -39,7 +41,7 @@ from collector.recording.column_packing import Constants, Packing, pack, unpack
 from collector.recording.journal import load_journal
 from collector.recording.journal_frames import MAGIC as JOURNAL_MAGIC
 from collector.recording.journal_segments import load_segments
-from collector.recording.ledger import LAUNCH_FIGURES
+from collector.recording.launch_figures import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
@@ -85,6 +87,7 @@ _LARGEST_FIGURE = (1 << 63) - 1
 _META = "meta.json"
 """The member with everything but the columns."""
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
+_OPTIONAL_KEYS = ("rows_apart",)
 
 
 class RecordedStep(NamedTuple):
@@ -123,6 +126,7 @@ def save_recording(
         },
         **{key: capture[key] for key in _META_KEYS},
         "launch_figures": capture.get("launch_figures") or recording.launch_figures(),
+        **{key: capture[key] for key in _OPTIONAL_KEYS if key in capture},
     }
     if step := origin.as_dict() | ({"device_prefix": device_prefix} if device_prefix else {}):
         meta["step"] = step
@@ -253,6 +257,7 @@ def _of_members(members: _Members) -> RecordedStep:
     meta.setdefault("details", [])  # files of older versions have none
     _check_types(meta)
     capture = {"tables": tables, **{key: meta[key] for key in _META_KEYS}}
+    capture |= {key: meta[key] for key in _OPTIONAL_KEYS if key in meta}
     if num_lost:
         meta["counters"]["tables_cut_off"] = num_lost
     elif "launch_figures" in meta:

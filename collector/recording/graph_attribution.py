@@ -40,6 +40,7 @@ from collector.recording.distinct import combination_codes, distinct_values, gro
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.possible_times import is_possible
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
     Columns = dict[str, npt.NDArray[Any]]
 
-_UPDATES_REPORTED_SINCE = 13000
-"""The CUDA version from which CUPTI reports that an executable graph was updated."""
 _PLACE_BITS = 32
 _PLACE = (1 << _PLACE_BITS) - 1
 """The bits of a node's id that are its place in the graph; the other bits are the graph's id."""
@@ -204,7 +203,7 @@ class _Graphs:
         return graphs
 
     def _note_unseen_updates(self, capture: Capture, ranges: Sequence[Span] | None) -> None:
-        if int(capture["environment"].get("cuda_version", 0)) >= _UPDATES_REPORTED_SINCE:
+        if convert_extension.calls_back_for_graph_updates(int(capture["environment"].get("cuda_version", 0))):
             return
         part = capture.get("part")
         begin_ns = 0 if part is None or part.begin_ns is None else part.begin_ns
@@ -278,9 +277,11 @@ class _Graphs:
         found = []
         for age in distinct_values(ages).tolist():
             part, (_, captured_node, is_changed) = order[bounds[age] : bounds[age + 1]], states[age]
-            is_rekeyed = is_changed
-            while captured_node in self.original_of:
-                captured_node, is_rekeyed = self.original_of[captured_node], True
+            passed: set[int] = set()  # in damaged rows nodes may be copies of each other
+            while captured_node in self.original_of and captured_node not in passed:
+                passed.add(captured_node)
+                captured_node = self.original_of[captured_node]
+            is_rekeyed = is_changed or bool(passed)
             if captured_node in self.annotation_of:
                 degree = DEGREE_REKEYED if is_rekeyed else DEGREE_CAPTURED
                 found.append((part, self.annotation_of[captured_node], degree))

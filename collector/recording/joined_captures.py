@@ -16,9 +16,10 @@ from collector.recording.annotation_details import Details
 from collector.recording.capture import NO_OBJECT
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import distinct_values
-from collector.recording.ledger import PEER_COPIES
+from collector.recording.launch_figures import PEER_COPIES
 from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import LAUNCHED_TABLES, SCHEMA
+from collector.recording.shed_kinds import of_several
 from collector.recording.stream_devices import stated_by_number, stated_first_contexts, with_first_contexts
 from collector.recording.stream_names import device_labels, named_places
 from collector.recording.text_columns import text_column
@@ -85,10 +86,11 @@ def joined_captures(captures: Sequence[Capture], *, one_process: bool = False) -
     counters: Counter[str] = Counter()
     for capture in captures:
         counters.update(capture["counters"])
+    left_out = of_several((each["counters"], each["clock"]["wall_start_ns"] - start_ns) for each in captures)
     return {
         "tables": joined,
         "strings": list(strings),
-        "counters": dict(counters),
+        "counters": dict(counters) | left_out,
         "clock": {
             "cupti_start_ns": start_ns - offset_ns,
             "cupti_stop_ns": stop_ns - offset_ns,
@@ -127,9 +129,9 @@ class _Part:
             rows = len(next(iter(given.values()), ()))
             columns = {column: given.get(column, np.zeros(rows, dtype)) for column, dtype in schema.items()}
             for column in ("start_ns", "end_ns"):
-                if moved_ns and column in columns:  # 0 means that a time is not known
+                if moved_ns and column in columns:  # 0 means that a time is not known, and none is below it
                     times_ns = columns[column]
-                    columns[column] = np.where(times_ns == 0, 0, times_ns + moved_ns)
+                    columns[column] = np.where(times_ns <= 0, times_ns, times_ns + moved_ns)
             self.tables[name] = columns
         self.environment = with_first_contexts(
             capture["environment"], stated_first_contexts(capture["environment"]), self.tables

@@ -140,11 +140,11 @@ def _drop_links_of_others(capture: Capture, window_end_ns: int | None) -> None:
 
 
 def _begin_with_step(capture: Capture) -> None:
-    """Let repeated rows begin with the step: annotations that were open, and graphs that existed."""
+    """Let rows of before begin with the step: annotations and ranges that were open, and graphs that existed."""
     if "part" not in capture:
         return
     tables: dict[str, Columns] = capture["tables"]
-    for table in ("annotations", "graph_changes"):
+    for table in ("annotations", "nvtx_ranges", "graph_changes"):
         if table in tables:
             columns = tables[table]
             columns["start_ns"] = np.maximum(columns["start_ns"], capture["clock"]["cupti_start_ns"])

@@ -10,8 +10,8 @@ from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.capture import Part
 from collector.recording.counter_rows import add_counters
 from collector.recording.counter_texts import series_in
-from collector.recording.journal_contents import BUFFERS_HELD, KEPT_BEFORE_WINDOW
-from collector.recording.ledger import PEER_COPIES
+from collector.recording.journal_contents import BUFFERS_HELD, KEPT_BEFORE_WINDOW, WRITTEN_NS
+from collector.recording.launch_figures import PEER_COPIES
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.recording.shed_kinds import in_part
 from collector.recording.stream_devices import first_contexts, with_first_contexts
@@ -80,6 +80,8 @@ class JournalCapture:
         self._name_calls(tables["api_calls"], strings)
         clock = self._clock(tables, has_ended=has_ended)
         self._end_annotations(tables["annotations"], strings, clock["cupti_stop_ns"] if has_ended else 0)
+        if self._journal.open_ranges:
+            self._add_open_ranges(tables["nvtx_ranges"], clock)
         capture: Capture = {
             "tables": tables,
             "strings": strings,
@@ -132,14 +134,18 @@ class JournalCapture:
         start_ns, wall_start_ns = numbers["clock.cupti_start_ns"], numbers["clock.wall_start_ns"]
         if first_part is not None and first_part.begin_ns is not None:  # it begins with its first row
             begin_ns = first_part.begin_ns
-            begins = [t["start_ns"][t["start_ns"] > 0] for name, t in tables.items() if name in TIMED_TABLES]
+            # Earlier times than the session's begin are damaged.
+            # An NVTX range has its row in the segment in which it ended, and may have begun long before.
+            sides = {name: "end_ns" if name == "nvtx_ranges" else "start_ns" for name in TIMED_TABLES}
+            begins = [t[sides[name]][t[sides[name]] >= start_ns] for name, t in tables.items() if name in sides]
             begin_ns = min(begin_ns, *(int(column.min(initial=begin_ns)) for column in begins))
             start_ns, wall_start_ns = begin_ns, wall_start_ns + begin_ns - start_ns
         if has_ended:
             stop_ns, wall_stop_ns = numbers["clock.cupti_stop_ns"], numbers["clock.wall_stop_ns"]
         else:
+            written_ns = numbers.get(WRITTEN_NS, MOST_NS)
             times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
-            stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
+            stop_ns = max(start_ns, *(int(column[column <= written_ns].max(initial=start_ns)) for column in times))
             wall_stop_ns = wall_start_ns + stop_ns - start_ns
         uncertainty_ns = numbers["clock.uncertainty_ns"]
         if not all(0 <= time < MOST_NS for time in (start_ns, stop_ns, wall_start_ns, wall_stop_ns, uncertainty_ns)):
@@ -219,12 +225,16 @@ class JournalCapture:
         if self._journal.has_gap and table in KEPT_BEFORE_WINDOW:
             columns = _latest(columns) if table == "annotations" else _distinct(columns)
         if table != "annotations":  # their names are in a list of their own
-            for column in filter(text_column, columns):
-                places = self._journal.strings.places(columns[column])
-                if (places < 0).any():
-                    raise ValueError(f"a text of {table}.{column} is missing")
-                columns[column] = places.astype("u4")
+            self._place_texts(table, columns)
         return columns
+
+    def _place_texts(self, table: str, columns: Columns) -> None:
+        """Replace the numbers of texts by their indices in the list of all."""
+        for column in filter(text_column, columns):
+            places = self._journal.strings.places(columns[column])
+            if (places < 0).any():
+                raise ValueError(f"a text of {table}.{column} is missing")
+            columns[column] = places.astype("u4")
 
     def _name_calls(self, calls: Columns, strings: list[str]) -> None:
         """Set the names of API calls from the library's table."""
@@ -235,6 +245,16 @@ class JournalCapture:
             domain, callback = each >> 32, each & 0xFFFFFFFF
             strings.append(self._journal.callback_names.get((domain, callback), f"callback {callback}"))
         calls["name_id"] = (first + where).astype("u4")
+
+    def _add_open_ranges(self, ranges: Columns, clock: Mapping[str, int]) -> None:
+        """Add the ranges that were still open: they end where the recording does, and begin no earlier than it."""
+        opened = np.stack(list(self._journal.open_ranges.values()))
+        added = {name: opened[name].astype(column.dtype) for name, column in ranges.items()}
+        added["start_ns"] = np.maximum(added["start_ns"], clock["cupti_start_ns"])
+        added["end_ns"] = np.maximum(added["start_ns"], clock["cupti_stop_ns"])
+        self._place_texts("nvtx_ranges", added)
+        for name, column in ranges.items():
+            ranges[name] = np.concatenate([column, added[name]])
 
     def _end_annotations(self, annotations: Columns, strings: list[str], last_end_ns: int) -> None:
         """Set the ends and names of annotations that reached the journal while they were open.

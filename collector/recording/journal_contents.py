@@ -39,6 +39,8 @@ KEPT_BEFORE_WINDOW = ("annotations", "contexts", "streams", "devices", "graph_ch
 """Tables whose rows from before a window count in it: annotations may still be open in it, and objects still exist."""
 BUFFERS_HELD = "segment.buffers_held"
 """The number of a closed segment that counts the buffers whose rows are in the next ones although they are older."""
+WRITTEN_NS = "journal.written_ns"
+"""The number with the time of CUPTI's clock at which rows were written; earlier versions do not state it."""
 WINDOW_MARGIN_NS = 2_000_000_000
 """Rows this close to a window are read as well, to find the calls of its kernels and the kernels of its calls."""
 
@@ -46,6 +48,7 @@ _LENGTH = struct.Struct("<I")
 _NUMBER = struct.Struct("<q")
 _CALLBACK = struct.Struct("<II")  # domain, number
 _END = struct.Struct("<Qq")  # number of an annotation, time
+_ID = np.dtype("<u8")
 _COLUMN = struct.Struct("<III")  # offset, bytes, whether signed
 _MOST_LAYOUT_BYTES = 1 << 16
 """No table has as many columns: layouts are kept for the next segment."""
@@ -82,6 +85,8 @@ class JournalContents:
         self.rows: dict[str, list[BlockRows]] = defaultdict(list)
         self.annotation_texts = NumberedTexts()
         self.annotation_ends: list[tuple[int, int]] = []
+        self.open_ranges: dict[int, npt.NDArray[Any]] = {}
+        """The rows of `nvtx_ranges` of those that have not ended, without their ends, by id."""
         self.details: list[Any] = []
         self._kept_rows: Container[str] | None = None
         self._is_repeated = False
@@ -145,6 +150,7 @@ class JournalContents:
         follows = self.num_files > 0 and number == self._last_segment + 1 and bool(counters.get("segment.closed"))
         if self.num_files and not follows:
             self.has_gap = True
+            self.open_ranges.clear()  # they may have ended meanwhile; this file states those that have not
         self.missing = before - self.rows_before - self._num_rows
         self.num_files += 1
         self._last_segment = number
@@ -226,6 +232,22 @@ class JournalContents:
     def _read_annotation_ends(self, reader: BlockReader, count: int) -> Callable[[], object]:
         found = [reader.take(_END) for _ in range(count)]
         return lambda: self.annotation_ends.extend(found)
+
+    def _read_opened_ranges(self, reader: BlockReader, count: int) -> Callable[[], object]:
+        ids = reader.rows(_ID, count).tolist()
+        rows = reader.rows(self.layouts["nvtx_ranges"], count)
+        if self._kept_rows is not None:
+            return lambda: None
+        return lambda: self.open_ranges.update(zip(ids, rows, strict=True))
+
+    def _read_ended_ranges(self, reader: BlockReader, count: int) -> Callable[[], object]:
+        ended = reader.rows(_ID, count).tolist()
+
+        def remove() -> None:
+            for each in ended:
+                self.open_ranges.pop(each, None)  # a part of a journal may lack its begin
+
+        return remove
 
     def _read_details(self, reader: BlockReader, count: int) -> Callable[[], object]:
         found = [json_64_bit(reader.text()) for _ in range(count)]

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.recording.journal_capture import MOST_NS, TIMED_TABLES
-from collector.recording.journal_contents import JournalContents, rows_before_segment
+from collector.recording.journal_contents import WRITTEN_NS, JournalContents, rows_before_segment
 from collector.recording.journal_frames import DAMAGE, HEAD_BYTES, blocks_of_frame, end_of_frame, last_frame
 from collector.recording.schema import ACTIVITY_TABLES
 
@@ -28,6 +28,8 @@ class JournalProcess(NamedTuple):
     """Whether it is a Python program."""
     device_prefix: str = ""
     """The prefix that the program gave device names, such as ``/job:worker/replica:0/task:3``, or empty."""
+    pid_namespace: str = ""
+    """The namespace in which it has this number, as ``/proc`` names it; empty: it is not known."""
 
 
 DEVICE_PREFIX = "process.device_prefix"
@@ -44,7 +46,8 @@ def process_of(data: Buffer) -> JournalProcess:
     variables = {name: journal.texts[f"{room}.{name}"] for room, _, name in stated if room == "variable"}
     is_python = journal.texts.get("process.interpreter") == "python"
     prefix = journal.texts.get(DEVICE_PREFIX, "")
-    return JournalProcess(int(process_id) if process_id.isdecimal() else None, variables, is_python, prefix)
+    number = int(process_id) if process_id.isdecimal() else None
+    return JournalProcess(number, variables, is_python, prefix, journal.texts.get("process.pid_namespace", ""))
 
 
 class SegmentSpan(NamedTuple):
@@ -127,11 +130,13 @@ class _Extent(JournalContents):
             return lambda: None
         rows = read(self.layouts[table])
         begins, ends = rows["start_ns"], rows["end_ns" if "end_ns" in names else "start_ns"]
-        begins = begins[begins > 0]
-        first_ns, last_ns = int(begins.min(initial=MOST_NS)), int(ends.max(initial=0))
 
         def note() -> None:
             self.tables.add(table)
+            # Times before the session, and after the frame was written, are those of damaged records.
+            earliest_ns, latest_ns = self.numbers["clock.cupti_start_ns"], self.numbers.get(WRITTEN_NS, MOST_NS)
+            first_ns = int(begins[begins >= earliest_ns].min(initial=MOST_NS))
+            last_ns = int(ends[ends <= latest_ns].max(initial=0))
             self.first_ns = min(self.first_ns or MOST_NS, first_ns) % MOST_NS
             self.last_ns = max(self.last_ns, last_ns)
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 MAGIC = b"GPUJRNL"
 """The first bytes of a journal; one byte with the version follows."""
-VERSION = 4
+VERSION = 5
 HEAD_BYTES = len(MAGIC) + 1
 FRAME_MARK = 0x4D415246
 """The first bytes of a frame, as a number."""
 BLOCK_KINDS = (
     "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
-    "packed_rows", "numbered_paths",
+    "packed_rows", "numbered_paths", "opened_ranges", "ended_ranges",
 )  # fmt: skip
 """The names of the block kinds in the order of their numbers, which start at 1."""
 DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)

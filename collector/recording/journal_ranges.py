@@ -51,8 +51,9 @@ def keep_ranges(capture: Capture, spans: Sequence[Span]) -> None:
     last_ns = spans[-1].end_ns
     if last_ns != FOREVER_NS:
         tables: dict[str, Columns] = capture["tables"]
-        for columns in calls_and_work(tables):  # work may run on after the range
-            last_ns = max(last_ns, int(columns["end_ns"].max(initial=0)))
+        for columns in calls_and_work(tables):  # work may run on after the range, but not after the whole
+            ends = columns["end_ns"]
+            last_ns = max(last_ns, int(ends[ends <= clock["cupti_stop_ns"]].max(initial=0)))
         stop_ns = min(last_ns, clock["cupti_stop_ns"])
         clock["wall_stop_ns"] += stop_ns - clock["cupti_stop_ns"]
         clock["cupti_stop_ns"] = stop_ns

@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import InvalidFileError
+from collector.errors import InvalidFileError, OutputError
+from collector.files.linked_files import link_or_copy
 from collector.recording.journal import load_files, load_ranges
 from collector.recording.journal_facts import Extent, extent_of, places_of, process_of, span_of
 from collector.recording.journal_frames import DAMAGE, MAGIC, check_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from collector.recording.journal_contents import WindowNs
     from collector.recording.journal_facts import JournalProcess
@@ -41,6 +42,22 @@ def is_closed(segment: Path) -> bool:
     with contextlib.suppress(OSError, *DAMAGE):
         return span_of(contents_of(segment)).is_closed
     return False
+
+
+def link_segments(journal: Path, folder: Path, is_wanted: Callable[[Path], bool]) -> None:
+    """Give some segments of a journal a second name in another folder, or copy them to another file system.
+
+    Raises:
+        collector.OutputError: none is wanted.
+        OSError: a segment cannot be copied, or the journal cannot be listed.
+    """
+    count = 0
+    for segment in filter(is_wanted, segments_of(journal)):
+        with contextlib.suppress(FileNotFoundError):  # a recording with a limit may have removed it meanwhile
+            link_or_copy(segment, folder / segment.name)
+            count += 1
+    if not count:
+        raise OutputError("nothing has been recorded yet", "Dump again when the program has used the GPU")
 
 
 def load_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Recording:

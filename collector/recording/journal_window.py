@@ -13,6 +13,7 @@ from collector.recording.distinct import are_among
 from collector.recording.journal_capture import JournalCapture, selected_rows
 from collector.recording.journal_contents import BUFFERS_HELD, JournalContents
 from collector.recording.journal_frames import DAMAGE
+from collector.recording.journal_ranges import calls_and_work
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.shed_kinds import BUDGET, HIGHEST, LAST, SHED, in_part
 
@@ -31,7 +32,8 @@ def journal_window(
     start: Instant,
     stop: Instant,
     own_calls: tuple[int, int],
-    buffers_held: int = 0,
+    buffers_held: int,
+    latest_ns: int,
 ) -> Capture:
     """Read the part of an open session between two instants from the files of its journal.
 
@@ -47,6 +49,7 @@ def journal_window(
         stop: the last one.
         own_calls: a thread and a time: the calls of this thread from this time on are the collector's own.
         buffers_held: the number of buffers with rows of the window that the files do not have yet.
+        latest_ns: a time of CUPTI's clock at which all rows had been written; rows that end later are damaged.
 
     Raises:
         collector.InvalidFileError: the journal is damaged.
@@ -57,7 +60,7 @@ def journal_window(
         for number, data in enumerate(files):
             journal.take_file(data, first_byte if number == 0 else 0)
             before = dict(journal.numbers_before) if number == 0 else before
-        return _window(journal, before, start, stop, own_calls, buffers_held)
+        return _window(journal, before, start, stop, own_calls, buffers_held, latest_ns)
     except DAMAGE as error:
         raise InvalidFileError(f"the journal of this process is damaged ({error})") from error
 
@@ -69,10 +72,14 @@ def _window(
     stop: Instant,
     own_calls: tuple[int, int],
     buffers_held: int,
+    latest_ns: int,
 ) -> Capture:
     """See `journal_window`; ``before`` are the counts at the start."""
     session_start_ns = journal.numbers["clock.cupti_start_ns"]
     _let_session_be_window(journal, start, stop, own_calls, buffers_held)
+    journal.open_ranges = {
+        number: row for number, row in journal.open_ranges.items() if row["start_ns"] >= start.cupti_ns
+    }
     made = JournalCapture(journal)
     capture = made.capture(bytes_cut=0)
     launches = launches_between(
@@ -82,7 +89,7 @@ def _window(
         stop.cupti_ns,
         has_own_calls=made.has_own_calls,
     )
-    _keep_rows(capture, launches, start.cupti_ns, stop.cupti_ns)
+    _keep_rows(capture, launches, start.cupti_ns, stop.cupti_ns, latest_ns)
     capture["part"] = Part(start.cupti_ns, 1, is_continued=buffers_held > 0)
     capture["counters"] = _counters_of_window(
         capture["counters"], before, start.cupti_ns - session_start_ns, stop.cupti_ns - start.cupti_ns
@@ -105,24 +112,33 @@ def _let_session_be_window(
     journal.decoded_before.clear()
 
 
-def _keep_rows(capture: Capture, launches: Launches, start_ns: int, stop_ns: int) -> None:
-    """Keep the rows of the window, which lasts until the work that was launched in it has ended."""
+def _keep_rows(capture: Capture, launches: Launches, start_ns: int, stop_ns: int, latest_ns: int) -> None:
+    """Keep the rows of the window, which lasts until its calls and the work that was launched in it have ended."""
     tables: dict[str, Columns] = capture["tables"]
-    late_ns = 0
+    last_ns = stop_ns
     for table, columns in tables.items():
         if "start_ns" in columns:
-            begins = columns["start_ns"] if table != "annotations" else columns["end_ns"]
-            is_inside = (begins >= start_ns) & (columns["start_ns"] <= stop_ns)
+            is_inside = (columns["start_ns"] >= start_ns) & (columns["start_ns"] <= stop_ns)
+            if table == "annotations":  # those that are open at the start, too
+                is_inside |= (columns["start_ns"] < start_ns) & (columns["end_ns"] > start_ns)
             if table in LAUNCHED_TABLES:
                 is_inside = launches.among(columns["correlation_id"], is_inside)
-                is_late = is_inside & (columns["start_ns"] > stop_ns)  # of threads for which nothing waited
-                late_ns = max(late_ns, int(columns["end_ns"][is_late].max(initial=0)) - stop_ns)
             tables[table] = selected_rows(columns, is_inside)
-    capture["clock"]["cupti_stop_ns"] += late_ns
-    capture["clock"]["wall_stop_ns"] += late_ns
+    for columns in calls_and_work(tables):  # of threads for which nothing waited
+        ends = columns["end_ns"]
+        last_ns = max(last_ns, int(ends[ends <= latest_ns].max(initial=stop_ns)))
+    capture["clock"]["cupti_stop_ns"] += last_ns - stop_ns
+    capture["clock"]["wall_stop_ns"] += last_ns - stop_ns
     spans = tables["annotations"]
     spans["start_ns"] = np.maximum(spans["start_ns"], start_ns)
     spans["end_ns"] = np.minimum(spans["end_ns"], stop_ns)
+    if (ranges := tables.get("nvtx_ranges")) is not None:
+        is_open = ranges["end_ns"] > stop_ns
+        ranges["end_ns"] = np.where(is_open, stop_ns, ranges["end_ns"])
+        ranges["end_thread_id"] = np.where(is_open, 0, ranges["end_thread_id"])
+    if (events := tables.get("cuda_events")) is not None:  # they have no times
+        ids = events["correlation_id"]
+        tables["cuda_events"] = selected_rows(events, launches.among(ids, np.ones(len(ids), bool)))
     if (links := tables.get("external_correlations")) is not None:
         calls = tables["api_calls"]["correlation_id"]
         tables["external_correlations"] = selected_rows(links, np.isin(links["correlation_id"], calls))

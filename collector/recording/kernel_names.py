@@ -21,10 +21,11 @@ from collector.runtime.extension import convert_extension
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_CACHED_NAMES = 1 << 16
+CACHED_NAMES = 1 << 16
+"""The number of names about which a function remembers its result: steps that are compared run the same kernels."""
 
 
-@lru_cache(_CACHED_NAMES)
+@lru_cache(CACHED_NAMES)
 def demangle(name: str) -> str:
     """Return the C++ name of an Itanium-mangled ``name``; other names are returned unchanged.
 
@@ -50,7 +51,7 @@ def _demangler() -> Callable[[bytes], bytes] | None:
 _LONGEST_ARGUMENTS = 80
 
 
-@lru_cache(_CACHED_NAMES)
+@lru_cache(CACHED_NAMES)
 def short_name(name: str) -> str:
     """Return the function's own name with its template arguments, without scope, parameters or return type.
 
@@ -71,12 +72,19 @@ def short_name(name: str) -> str:
 
 # The names of operators contain brackets, which are hidden while brackets are matched.
 _OPERATOR = re.compile(r"\boperator\s*(?:\(\)|\[\]|<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|<|>)")
-_ANONYMOUS = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)|<unnamed>|\[abi:[^\]]*\]")
-_SUFFIX = re.compile(
-    r"\s*(?:\[clone [^\]]*\]|\[with [^\]]*\]|\(\.[\w.]+\)|\b(?:const|volatile|noexcept|requires .*)|&&?)$"
-)
+_ANONYMOUS = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)|<unnamed>|\[abi:[^\[\]]*\]")
+_ABI_TAG = re.compile(r"\[abi:[^\[\]]*\]")
 _HIDDEN = "\x00"
 _OPEN = {")": "(", ">": "<", "]": "[", "}": "{"}
+
+# A declaration is searched from its end. A regular expression is fast at that in the reversed text only.
+_SUFFIX = re.compile(
+    r"(?:\][^\]]* (?:enolc|htiw)\[|\)[\w.]+\.\(|(?:tsnoc|elitalov|tpecxeon)\b|&&?)\s*"
+)  # [clone .isra.0], [with T = int], (.constprop.0), const, volatile, noexcept, & and &&
+_CONSTRAINT = re.compile(r"\brequires ")
+_BRACKET = re.compile(r"[()<>[\]{}]")
+_CONVERSION = re.compile(r"\boperator ")
+_SCOPE_OR_BRACKET = re.compile(r"[)>\]}: \t\n*&]")
 
 
 def _function(name: str) -> tuple[str, str]:
@@ -85,30 +93,34 @@ def _function(name: str) -> tuple[str, str]:
     If brackets do not match, only the parts that are certain.
     """
     hidden = _ANONYMOUS.sub(lambda match: _HIDDEN * len(match[0]), name.rstrip())
-    hidden = _OPERATOR.sub(lambda match: "operator" + _HIDDEN * (len(match[0]) - 8), hidden)
+    if "operator" in hidden:
+        hidden = _OPERATOR.sub(lambda match: "operator" + _HIDDEN * (len(match[0]) - 8), hidden)
     hidden = hidden.replace("->", _HIDDEN * 2)
-    end = len(hidden)
-    while (match := _SUFFIX.search(hidden, 0, end)) and match.start():
-        end = match.start()
+    backwards = hidden[::-1]
+    end = _without_suffixes(backwards, len(hidden))
+    constraint = _CONSTRAINT.search(hidden, 0, end) if "requires " in hidden else None
+    if constraint and (start := len(hidden[: constraint.start()].rstrip())):
+        end = _without_suffixes(backwards, start)
     arguments = ""
     for bracket in ")>":  # the parameters, then the function's own template arguments
-        if hidden[:end].endswith(bracket):
-            start = _opening(hidden, end - 1)
+        if hidden.endswith(bracket, 0, end):
+            start = _opening(backwards, end - 1)
             if start > 0:
                 arguments = name[start + 1 : end - 1] if bracket == ">" else ""
                 end = len(hidden[:start].rstrip())
     # Without brackets this is not a C++ declaration but a name that may contain spaces.
-    begin = _beginning(hidden, end) if end < len(name) else hidden.rfind("::") + 2 if "::" in hidden else 0
-    return re.sub(r"\[abi:[^\]]*\]", "", name[begin:end]), arguments
+    begin = _beginning(hidden, backwards, end) if end < len(name) else hidden.rfind("::") + 2 if "::" in hidden else 0
+    return _ABI_TAG.sub("", name[begin:end]), arguments
 
 
-_NO_SCOPE = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)::|<unnamed>::|\[abi:[^\]]*\]")
+_NO_SCOPE = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)::|<unnamed>::|\[abi:[^\[\]]*\]")
 _CAST = re.compile(r"\((?!bool\))[A-Za-z_][\w:]*(?: (?:int|long|short|char))*\)(?=-?\d)")
-_NUMBER = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"(\d(?<!\w\d)\d*)(?:[uU]?[lL]{1,2}|[uU])\b")
 _LAMBDA = re.compile(r"\{lambda\(([^(){}]*)\)#(\d+)\}|\[lambda\(([^()[\]]*)\) \(instance (\d+)\)\]")
 _CALL = re.compile(r"(?:::)?\boperator ?\(\)(?=\()")
 _NAMESPACES = re.compile(r"(?<![\w>)}\]])(?:[A-Za-z_]\w*::)+")
-_AFTER_PARAMETERS = re.compile(r"(?: (?:const|volatile))*::")
+_PARENTHESIS = re.compile(r"\(|\)((?: (?:const|volatile))*::)?")
+_SPACES_BEFORE_SIGN = re.compile(r"\s(?<!\s\s)\s*(?=[>*&])")  # from the first of them, so that each is looked at once
 
 
 def _short_arguments(arguments: str) -> str:
@@ -117,8 +129,10 @@ def _short_arguments(arguments: str) -> str:
     text = text.replace("(bool)1", "true").replace("(bool)0", "false")
     text = _NUMBER.sub(r"\1", _CAST.sub("", text))
     text = _LAMBDA.sub(_lambda, text)
-    text = _without_outer_parameters(_CALL.sub("", text))
-    text = re.sub(r"\s*(?=[>*&])", "", _NAMESPACES.sub("", text).replace("::", ".")).strip()
+    if "operator" in text:
+        text = _CALL.sub("", text)
+    text = _without_outer_parameters(text)
+    text = _SPACES_BEFORE_SIGN.sub("", _NAMESPACES.sub("", text).replace("::", ".")).strip()
     if len(text) <= _LONGEST_ARGUMENTS:
         return text
     checksum = f"~{zlib.crc32(arguments.encode('utf-8', 'surrogatepass')):08x}"
@@ -136,52 +150,65 @@ def _without_outer_parameters(text: str) -> str:
     kept: list[str] = []
     opened: list[int] = []
     at = 0
-    while at < len(text):
-        letter = text[at]
-        at += 1
-        if letter == "(":
+    for parenthesis in _PARENTHESIS.finditer(text):
+        kept.append(text[at : parenthesis.start()])
+        at = parenthesis.end()
+        if parenthesis[0] == "(":
             opened.append(len(kept))
-        kept.append(letter)
-        if letter == ")" and opened:
+        elif opened:
             start = opened.pop()
-            following = _AFTER_PARAMETERS.match(text, at)
-            if following is not None:
+            if parenthesis[1]:
                 kept[start:] = "."
-                at = following.end()
+                continue
+        kept.append(parenthesis[0])
+    kept.append(text[at:])
     return "".join(kept)
 
 
-def _opening(text: str, closing: int) -> int:
-    """The index of the bracket that the one at ``closing`` closes; -1 if there is none."""
+def _without_suffixes(backwards: str, end: int) -> int:
+    """The end of a declaration that ends at ``end``, without the words and brackets behind its parameters."""
+    while (match := _SUFFIX.match(backwards, len(backwards) - end)) and match.end() < len(backwards):
+        end = len(backwards) - match.end()
+    return end
+
+
+def _opening(backwards: str, closing: int) -> int:
+    """The index of the bracket that the one at ``closing`` closes; -1 if there is none.
+
+    Args:
+        backwards: the reversed text.
+        closing: an index in the text itself.
+    """
     expected: list[str] = []
-    for at in range(closing, -1, -1):
-        letter = text[at]
+    for bracket in _BRACKET.finditer(backwards, len(backwards) - 1 - closing):
+        letter = bracket[0]
         if letter in _OPEN and not (letter == ">" and expected and expected[-1] in "([{"):
             expected.append(_OPEN[letter])
         elif expected and letter == expected[-1]:
             expected.pop()
             if not expected:
-                return at
+                return len(backwards) - bracket.end()
     return -1
 
 
-def _beginning(text: str, end: int) -> int:
+def _beginning(text: str, backwards: str, end: int) -> int:
     """The start of the name that ends at ``end``: after the last scope or return type outside brackets."""
-    conversion = re.search(r"\boperator [^<>():]*$", text[:end])
+    after = 1 + max(text.rfind(each, 0, end) for each in "<>():")
+    conversion = _CONVERSION.search(text, after, end)
     if conversion:
         return conversion.start()
-    at = end - 1
-    while at >= 0:
-        letter = text[at]
-        if letter in _OPEN:
-            start = _opening(text, at)
-            if start < 0:
-                return at + 1
-            at = start
-        elif letter in ": \t\n*&":
-            return at + 1
-        at -= 1
+    at = end
+    while found := _SCOPE_OR_BRACKET.search(backwards, len(backwards) - at):
+        closing = len(backwards) - found.end()
+        if found[0] not in _OPEN:
+            return closing + 1
+        at = _opening(backwards, closing)
+        if at < 0:
+            return closing + 1
     return 0
+
+
+_LENGTH = re.compile("L?([0-9]{1,9})")
 
 
 def _mangled_function(name: str) -> tuple[str, str]:
@@ -192,7 +219,7 @@ def _mangled_function(name: str) -> tuple[str, str]:
     if name.startswith("St", at):
         at += 2
     arguments = ""
-    while match := re.compile(r"L?(\d+)").match(name, at):
+    while match := _LENGTH.match(name, at):
         start = match.end()
         at = start + int(match[1])
         if at > len(name):

@@ -27,7 +27,12 @@ def memory_kind_name(kind: int) -> str:
 
 def kind_name(names: tuple[str, ...], kind: int) -> str:
     """The name of a value of one of `collector.recording.cupti_enums`; native/kinds/unlisted_text.h has the same."""
-    return names[kind] if kind < len(names) else f"kind {kind}"
+    return names[kind] if kind < len(names) else kind_without_name(kind)
+
+
+def kind_without_name(kind: int) -> str:
+    """The name of a number that no enumeration lists."""
+    return f"kind {kind}"
 
 
 def kind_number(numbers: Mapping[str, int], name: str) -> int | None:

@@ -5,26 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from collector.recording.api_functions import ApiRole, ids_with_role
-from collector.recording.distinct import are_among
 from collector.recording.schema import TableCounts
 from collector.recording.shed_kinds import shed_lines
 from collector.text.html_tables import html_line, html_table
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Iterable, Mapping
 
     from collector.protos import Provenance
-    from collector.recording.capture import Part
-
-    Columns = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -197,7 +188,7 @@ BROKE_OFF = "journal_broke_off"
 """The figure of a journal that could not be written to the end of its session; it counts as `Ledger.interrupted`."""
 LOSSES = {
     "untraced": "nothing was traced",
-    "nothing_recorded": "nothing was recorded: no activity of the enabled kinds happened in this process",
+    "nothing_recorded": "nothing was recorded: the traced process had no activity of the recorded kinds",
     "open_at_exit": "the step was still open when the interpreter ended, and ends there",
     "interrupted": "this is the journal of a step that had not ended: records that had not reached it are missing",
     BROKE_OFF: "the recording broke off while its program went on: its journal could not be written any more, and what "
@@ -253,9 +244,13 @@ LOSSES = {
     "[it|them] inside a trace, or after the first one",
     "nvtx_names_dropped": "{:,} name[|s] that NVTX gave threads, GPUs, contexts or streams [was|were] dropped: "
     "there are too many",
+    "nvtx_names_cut": "{:,} name[|s] that NVTX gave threads, GPUs, contexts or streams [is|are] above 4,096 bytes: the "
+    "beginning was kept",
     "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
     "counters_not_sampled": "clocks, power and memory of GPUs were not sampled, or not of all (counter_trouble in the "
     "environment says why)",
+    "names_cut": "{:,} annotation[|s], range[|s] or mark[|s] [has|have] a name, path or other text above 4,096 bytes, "
+    "of which the beginning was kept",
     "ranges_without_name": "{} NVTX range[|s] or mark[|s] [has|have] no text of [its|their] own: there are too many "
     "different ones",
 }
@@ -289,163 +284,3 @@ def unread_of_lines(lines: Iterable[str]) -> dict[str, int]:
         unread = _UNREAD_LINE.fullmatch(line)
         found[unread[1] if unread else f"the warning {line!r}"] += int(unread[2]) if unread else 1
     return found
-
-
-LAUNCH_FIGURES = (
-    "launches_seen",
-    "launches_matched",
-    "launches_failed",
-    "launches_captured",
-    "launches_without_kernel",
-    "kernels_without_launch",
-    "launches_cut",
-    "peer_copies_unrecorded",
-    "correlations_unmatched",
-)
-"""The figures that result from matching launches, activities and annotations."""
-
-
-PEER_COPIES = "peer_copies"
-"""Key of the environment: whether copies between GPUs were recorded. It is missing if no copies were recorded, and in
-files of other programs."""
-
-
-class LaunchFates(NamedTuple):
-    """The launches of a step with their kernels: one row for each correlation id."""
-
-    launched_at: npt.NDArray[np.int64]
-    """Start of the call, CUPTI's ns."""
-    matched: npt.NDArray[np.bool_]
-    failed: npt.NDArray[np.bool_]
-    captured: npt.NDArray[np.bool_]
-
-    @property
-    def without_activity(self) -> npt.NDArray[np.bool_]:
-        """The launches that succeeded without a recorded activity."""
-        return ~(self.matched | self.failed | self.captured)
-
-    @classmethod
-    def of(cls, activities: Sequence[Columns], api_calls: Columns, strings: Sequence[str]) -> LaunchFates:
-        """Match launches with activities; for the arguments see `reconcile`."""
-        launching = ids_with_role(strings, ApiRole.LAUNCH)
-        is_launch = np.isin(api_calls["name_id"], launching)
-        launches, launched_at = api_calls["correlation_id"][is_launch], api_calls["start_ns"][is_launch]
-        if not (launches[1:] > launches[:-1]).all():
-            launches, first = np.unique(launches, return_index=True)
-            launched_at = launched_at[first]
-        matched = are_among(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
-        is_failure = is_launch & (api_calls["return_value"] != 0)
-        failed = ~matched & are_among(launches, api_calls["correlation_id"][is_failure])
-        captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
-        return cls(launched_at, matched, failed, captured)
-
-
-def without_launch(kernels: Columns, api_calls: Columns, calls_end_ns: int | None = None) -> npt.NDArray[np.bool_]:
-    """Whether the launch of each kernel is missing; of no kernel where no calls were recorded at all.
-
-    Args:
-        kernels: any kernels.
-        api_calls: every API call, including the rows that were set apart.
-        calls_end_ns: the time from which calls were not recorded any more; None: all were.
-    """
-    known = api_calls["correlation_id"]
-    if not len(known):
-        return np.zeros(len(kernels["start_ns"]), bool)
-    orphans = ~are_among(kernels["correlation_id"], known)
-    if calls_end_ns is not None:
-        earlier = known[(api_calls["end_ns"] > 0) & (api_calls["end_ns"] < calls_end_ns)]
-        orphans &= kernels["start_ns"] < calls_end_ns
-        orphans &= kernels["correlation_id"] <= (earlier.max() if len(earlier) else 0)
-    return orphans
-
-
-def unrecorded_peer_copies(
-    memcpys: Columns,
-    api_calls: Columns,
-    strings: Sequence[str],
-    environment: Mapping[str, Any],
-    part: Part | None = None,
-) -> npt.NDArray[np.int64]:
-    """The calls that may have copied between GPUs, and have no record of a copy: the start of each, CUPTI's ns.
-
-    Where there are several GPUs, the addresses of a copy may be of two of them. Without access of the GPUs to each
-    other, a copy goes through the host and has the records of such copies. A call that names the GPUs and was captured
-    into a graph counts once, although its copy runs at every launch.
-
-    Args:
-        memcpys: every copy, including the rows that were set apart.
-        api_calls: every API call, likewise.
-        strings: the texts that ``name_id`` refers to.
-        environment: the recording's environment, which states the GPUs, and whether copies between them were recorded.
-        part: the place in a longer recording. The last copies of a part that is continued may be in another part.
-    """
-    if environment.get(PEER_COPIES) is not False:
-        return np.zeros(0, np.int64)
-    is_copy = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.PEER_COPY))
-    if len(environment.get("devices") or ()) > 1:
-        may_be_one = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.COPY))
-        if may_be_one.any():
-            may_be_one &= ~_inside_capture(api_calls["start_ns"], api_calls, strings)
-        if part is not None and part.is_continued:
-            may_be_one &= api_calls["correlation_id"] < memcpys["correlation_id"].max(initial=0)
-        is_copy |= may_be_one
-    is_copy &= api_calls["return_value"] == 0
-    if part is not None and part.begin_ns is not None:
-        is_copy &= api_calls["start_ns"] >= part.begin_ns
-    ids, first = np.unique(api_calls["correlation_id"][is_copy], return_index=True)
-    is_lost = ~are_among(ids, memcpys["correlation_id"])
-    return np.asarray(api_calls["start_ns"][is_copy][first[is_lost]])
-
-
-def reconcile(
-    activities: Sequence[Columns],
-    kernels: Columns,
-    api_calls: Columns,
-    strings: Sequence[str],
-    part: Part | None = None,
-    calls_end_ns: int | None = None,
-) -> dict[str, int]:
-    """Match launches with activities; return the ledger's launch figures by name.
-
-    Args:
-        activities: kernels, memcpys and memsets, including the rows that were set apart.
-        kernels: the kernels among them.
-        api_calls: every API call, including the rows that were set apart.
-        strings: the texts that ``name_id`` refers to.
-        part: the place in a longer recording. For launches before its begin, and for the last launches of a part that
-            is continued, the call or the activities may be in another part.
-        calls_end_ns: the time from which calls were not recorded any more; None: all were.
-    """
-    fates = LaunchFates.of(activities, api_calls, strings)
-    orphans = without_launch(kernels, api_calls, calls_end_ns)
-    if part is not None and part.has_calls_before and not len(api_calls["correlation_id"]):
-        orphans[:] = True
-    without, cut = fates.without_activity, 0
-    if part is not None:
-        is_cut, is_cut_off = np.full(len(orphans), part.is_continued), np.full(len(without), part.is_continued)
-        if part.begin_ns is not None:
-            later = api_calls["correlation_id"][api_calls["start_ns"] >= part.begin_ns]
-            # Correlation ids are in the order of the calls.
-            is_cut |= kernels["correlation_id"] < later.min() if len(later) else True
-            is_cut_off |= fates.launched_at < part.begin_ns
-        is_cut &= kernels["correlation_id"] != 0  # without an id, the call is in no part
-        is_cut, is_cut_off = is_cut & orphans, is_cut_off & without
-        cut = len(np.unique(kernels["correlation_id"][is_cut])) + int(is_cut_off.sum())
-        orphans, without = orphans & ~is_cut, without & ~is_cut_off
-    return {
-        "launches_seen": len(fates.launched_at),
-        "launches_matched": int(fates.matched.sum()),
-        "launches_failed": int(fates.failed.sum()),
-        "launches_captured": int(fates.captured.sum()),
-        "launches_without_kernel": int(without.sum()),
-        "kernels_without_launch": int(orphans.sum()),
-        "launches_cut": cut,
-    }
-
-
-def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Whether each time lies in a capture of any stream by any thread, because captures may span threads."""
-    ids = api_calls["name_id"]
-    begins = np.sort(api_calls["end_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_BEGIN))])
-    ends = np.sort(api_calls["start_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_END))])
-    return np.searchsorted(begins, times_ns, side="right") > np.searchsorted(ends, times_ns, side="right")

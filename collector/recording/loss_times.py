@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
-from collector.recording.ledger import LaunchFates, unrecorded_peer_copies, without_launch
+from collector.recording.launch_figures import LaunchFates, unrecorded_peer_copies, without_launch
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.recording.shed_kinds import SHED, calls_end_ns
 from collector.recording.unfinished_work import TimelessRows, timeless_rows
@@ -30,6 +30,9 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     The time of a launch without activity is that of its call, and so is that of an activity without a usable time. The
     time of an activity without a call, or that ends after the step, is its start. Losses of CUPTI or of the buffers
     have no known time, and activities that began before the step lie outside it: these fields are missing.
+
+    A field is also missing where more times are possible than there are losses, as in a part of a longer recording: the
+    other rows belong to launches that the bounds of the part cut.
     """
     find: dict[str, Callable[[], npt.NDArray[Any]]] = {
         "launches_without_kernel": lambda: _without_kernel(recording),
@@ -45,8 +48,9 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     found = {name: find[name]() for name in find if counts.get(name)}  # a step that lost nothing is not searched
     clock = recording.clock
     found |= {figure: np.array([clock.cupti_start_ns + counts[figure]]) for figure in SHED if counts.get(figure)}
-    thinned = {name: _thinned(times, clock.cupti_start_ns, clock.cupti_stop_ns) for name, times in found.items()}
-    return {name: times for name, times in thinned.items() if times}
+    window = clock.cupti_start_ns, clock.cupti_stop_ns
+    inside = {name: np.sort(times[(times >= window[0]) & (times <= window[1])]) for name, times in found.items()}
+    return {name: _thinned(times, *window) for name, times in inside.items() if 0 < len(times) <= counts[name]}
 
 
 def _invalid(recording: Recording, chosen: Callable[[TimelessRows, str], npt.NDArray[np.bool_]]) -> npt.NDArray[Any]:
@@ -91,7 +95,6 @@ def _with_those_apart(recording: Recording, name: str) -> dict[str, npt.NDArray[
 
 
 def _thinned(times_ns: npt.NDArray[Any], start_ns: int, stop_ns: int) -> list[int]:
-    inside = np.sort(times_ns[(times_ns >= start_ns) & (times_ns <= stop_ns)])
-    part = (inside - start_ns) * PLACES // max(stop_ns - start_ns + 1, 1)
+    part = (times_ns - start_ns) * PLACES // max(stop_ns - start_ns + 1, 1)
     _, first = np.unique(part, return_index=True)
-    return [int(time) for time in inside[first]]
+    return [int(time) for time in times_ns[first]]

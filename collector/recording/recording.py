@@ -11,7 +11,6 @@ import numpy as np
 
 from collector.checked_arguments import check_time
 from collector.recording.annotation_details import Details
-from collector.recording.annotation_numbers import ANNOTATION_BITS
 from collector.recording.capture_tables import (
     ROWS_CUT,
     checked_columns,
@@ -22,18 +21,11 @@ from collector.recording.capture_tables import (
     with_capture_paths,
     without_those_of_tracing,
 )
-from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
-from collector.recording.distinct import are_among, distinct_values
+from collector.recording.distinct import distinct_values
 from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
-from collector.recording.ledger import (
-    LAUNCH_FIGURES,
-    LOSSES,
-    LaunchFates,
-    Ledger,
-    reconcile,
-    unrecorded_peer_copies,
-)
+from collector.recording.launch_figures import LAUNCH_FIGURES, LaunchFates, launch_figures
+from collector.recording.ledger import LOSSES, Ledger
 from collector.recording.nesting import nested_annotations
 from collector.recording.row_arguments import RowArguments
 from collector.recording.row_index import RowIndex, united
@@ -61,13 +53,13 @@ from collector.text.library_path import portable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
     import pandas as pd
     import pyarrow as pa
 
-    from collector.recording.capture import Capture, Part
+    from collector.recording.capture import Capture
 
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
@@ -80,6 +72,8 @@ _TIMED = ("start_ns", "end_ns", "op_sequence")
 """Columns that are 0 in an annotation that stands for its name alone."""
 SET_APART = ("invalid_timestamps", "unfinished", "lost_with_context", "early", "late")
 """The figures of the ledger about rows that are set apart."""
+_NOTHING = "nothing_recorded"
+"""The figure of the ledger of a recording without activities; a part states it as its whole does."""
 
 
 @dataclass(frozen=True)
@@ -228,15 +222,20 @@ class Recording(TablesOfRecording):
         split = [split_table(name, values, window, strings) for name, values in columns.items()]
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
         counters = {name: int(value) for name, value in capture["counters"].items()}
-        launch_figures = capture.get("launch_figures")
-        if launch_figures is None:
+        of_launches = capture.get("launch_figures")
+        if of_launches is None:
             until_ns = calls_end_ns(counters, clock.cupti_start_ns)
-            launch_figures = _launch_figures(columns, strings, capture.get("part"), until_ns, environment)
+            of_launches = launch_figures(columns, strings, environment, capture.get("part"), until_ns)
         num_invalid = len(invalid) - int(are_names_alone(invalid.annotations).sum())
         apart = {"invalid_timestamps": num_invalid, "early": len(early), "late": len(late)}
         for cause, tables in timeless_rows(kept, invalid, counters)._asdict().items():
             apart[cause] = sum(int(rows.sum()) for rows in tables.values())
-        ledger = _balance(columns, kept, apart, counters, launch_figures, environment)
+        apart = {figure: own + counters.get(figure, 0) for figure, own in apart.items()}
+        stated = stated_counts_apart(capture["rows_apart"]) if "rows_apart" in capture else None
+        if stated is not None:
+            for place, figure in enumerate(("invalid_timestamps", "early", "late")):
+                apart[figure] = sum(counts[place] for counts in stated.values())
+        ledger = _balance(columns, kept, apart, counters, of_launches, environment)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
@@ -245,16 +244,17 @@ class Recording(TablesOfRecording):
         if FIRST_CONTEXTS in environment:
             environment = with_first_contexts(environment, stated_first_contexts(environment), _activities(kept))
         parts = (kept, invalid, early, late)
-        return cls(parts, strings, clock, ledger, counters, environment, details, capture.get("arguments"))
+        return cls(parts, strings, clock, ledger, counters, environment, details, capture.get("arguments"), stated)
 
     def between(self, start_ns: int | None = None, end_ns: int | None = None, clock: Clock | None = None) -> Recording:
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
 
         The calls and annotations under which the rows of the part were launched are kept, whatever their times, as are
-        the annotations around these. Rows that the recording sets apart are left out, except for the names of such
-        annotations. The ledger counts the launches of the part and keeps all other counts of the whole recording;
-        ``source_counters["rows_cut"]`` is the number of rows left out. The environment states the devices that have
-        work in the recording (`WORKING_DEVICES`) if one of them has none in the part, in which it was idle therefore.
+        the annotations around these, and around an annotation without length at an end of the part. Rows that the
+        recording sets apart are left out, except for the names of such annotations. The ledger counts the launches of
+        the part and keeps all other counts of the whole recording; ``source_counters["rows_cut"]`` is the number of
+        rows left out. The environment states the devices that have work in the recording (`WORKING_DEVICES`) if one of
+        them has none in the part, in which it was idle therefore.
 
         Args:
             start_ns: begin of the range.
@@ -271,6 +271,12 @@ class Recording(TablesOfRecording):
         if start_ns is not None and end_ns is not None and end_ns < start_ns:
             raise ValueError(f"a part of a recording does not end before it starts, as {start_ns} to {end_ns} ns does")
         overlaps = {item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)}
+        at_ends = np.isin(self.annotations.start_ns, [end for end in (start_ns, end_ns) if end is not None])
+        moments = np.flatnonzero(
+            overlaps["annotations"] & at_ends & (self.annotations.end_ns == self.annotations.start_ns)
+        )
+        if len(moments):  # the annotations around others overlap the range themselves
+            overlaps["annotations"][self._with_parents(moments)] = True
         part = self._with_own_ledger(
             self.part_of_rows({name: np.flatnonzero(mask) for name, mask in overlaps.items()}, clock)
         )
@@ -318,8 +324,8 @@ class Recording(TablesOfRecording):
         none = self._no_rows
         named = replace(none, annotations=_names_alone(self._annotations_apart[names]))
         cut = sum(map(len, self.parts)) - len(kept) - len(names)
-        apart = {name: count for name in SET_APART if (count := getattr(self.ledger, name))}
-        counters = {**self.counters, **apart, ROWS_CUT: self.counters.get(ROWS_CUT, 0) + cut}
+        of_whole = {name: count for name in (*SET_APART, _NOTHING) if (count := getattr(self.ledger, name))}
+        counters = {**self.counters, **of_whole, ROWS_CUT: self.counters.get(ROWS_CUT, 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
         ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, ROWS_CUT: counters[ROWS_CUT]})
 
@@ -400,10 +406,12 @@ class Recording(TablesOfRecording):
         }
         if self.ledger.launches_cut or self.counters.get(ROWS_CUT):  # they cannot be counted again
             capture["launch_figures"] = self.launch_figures()
+        if lacking := {table: counts for table, counts in (self._apart or {}).items() if any(counts)}:
+            capture["rows_apart"] = lacking
         return capture
 
     def launch_figures(self) -> dict[str, int]:
-        """`collector.recording.ledger.LAUNCH_FIGURES`; for a part its own, although its ledger is that of the whole.
+        """`LAUNCH_FIGURES`; for a part its own, although its ledger is that of the whole.
 
         If a bound of the part lies between a launch and its activities, ``launches_cut`` counts it. The losses are at
         most those of the whole recording.
@@ -416,7 +424,7 @@ class Recording(TablesOfRecording):
         """Like `launch_figures`; ``whole`` has the most that each figure may be if it counts losses."""
         columns = {name: self._columns(name) for name in SCHEMA}
         until_ns = calls_end_ns(self.counters, self.clock.cupti_start_ns)
-        own = _launch_figures(columns, self.strings, None, until_ns, self.environment)
+        own = launch_figures(columns, self.strings, self.environment, None, until_ns)
         own["peer_copies_unrecorded"] = min(own["peer_copies_unrecorded"], whole["peer_copies_unrecorded"])
         for name in ("launches_without_kernel", "kernels_without_launch"):
             lost = min(own[name], whole[name])
@@ -540,6 +548,21 @@ class Recording(TablesOfRecording):
         return first_rows(self.api_calls.correlation_id)
 
 
+def stated_counts_apart(stated: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int, int]]:
+    """The numbers that `Recording.counts_apart` returns, by table, as a file states them.
+
+    Raises:
+        ValueError: they are not three numbers of each table.
+    """
+    found = {}
+    for table, counts in stated.items():
+        if len(counts) != 3 or not all(type(count) is int and 0 <= count < 1 << 63 for count in counts):
+            raise ValueError(f"rows_apart: {table} does not have three possible whole numbers")
+        invalid, early, late = counts
+        found[table] = (invalid, early, late)
+    return found
+
+
 def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:
     """Whether each row overlaps a range, more than at its ends; a row without length counts at the ends as well."""
     columns = table.columns
@@ -587,32 +610,12 @@ def _joined(parts: list[Table]) -> Table:
     return Table(parts[0].name, columns, parts[0]._strings, parts[0]._annotations)
 
 
-def _launch_figures(
-    columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
-    strings: tuple[str, ...],
-    part: Part | None,
-    until_ns: int | None,
-    environment: Mapping[str, Any],
-) -> dict[str, int]:
-    activities = [columns[name] for name in LAUNCHED_TABLES]
-    external = columns["external_correlations"]
-    ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
-    if part is not None:
-        ours = ours[ours & np.uint64((1 << ANNOTATION_BITS) - 1) >= part.first_annotation]
-    peer_copies = unrecorded_peer_copies(columns["memcpys"], columns["api_calls"], strings, environment, part)
-    return {
-        **reconcile(activities, columns["kernels"], columns["api_calls"], strings, part, until_ns),
-        "peer_copies_unrecorded": len(peer_copies),
-        "correlations_unmatched": int((~are_among(ours, columns["annotations"]["external_id"])).sum()),
-    }
-
-
 def _balance(
     columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
     kept: Tables,
     apart: Mapping[str, int],
     counters: Mapping[str, int],
-    launch_figures: Mapping[str, int],
+    of_launches: Mapping[str, int],
     environment: Mapping[str, Any],
 ) -> Ledger:
     # A program that CUPTI watches can annotate a step in which it does nothing; other files may have ranges alone.
@@ -623,13 +626,17 @@ def _balance(
     return Ledger.from_dict(
         {
             **counters,
-            "nothing_recorded": int(
+            _NOTHING: int(
                 is_empty
-                and ROWS_CUT not in counters
-                and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))
+                and (
+                    counters.get(_NOTHING, 0) > 0
+                    or (
+                        ROWS_CUT not in counters and not any(counters.get(name) for name in (*LOSSES, "rows_forgotten"))
+                    )
+                )
             ),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
-            **launch_figures,
-            **{name: own + counters.get(name, 0) for name, own in apart.items()},
+            **of_launches,
+            **apart,
         }
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from collector.text.quantities import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 BUDGET = "budget_millionths"
 """The figure with the budget, in millionths of the time of one processor core."""
@@ -64,3 +64,19 @@ def in_part(counts: Mapping[str, int], shift_ns: int, length_ns: int | None = No
     """
     since = {figure: max(counts[figure] - shift_ns, 1) for figure in SHED if counts.get(figure)}
     return {figure: ns for figure, ns in since.items() if length_ns is None or ns <= length_ns}
+
+
+def of_several(counts: Iterable[tuple[Mapping[str, int], int]]) -> dict[str, int]:
+    """The figures of this module for several recordings as one: the earliest time of each kind, the highest budget.
+
+    Args:
+        counts: the counters of each recording, and the time from the start of all to that of this one, in ns.
+    """
+    found: dict[str, int] = {}
+    for own, shift_ns in counts:
+        for figure in (BUDGET, HIGHEST, LAST):
+            if figure in own:
+                found[figure] = max(own[figure], found.get(figure, 0))
+        for figure, since_ns in in_part(own, -shift_ns).items():
+            found[figure] = min(since_ns, found.get(figure, since_ns))
+    return found

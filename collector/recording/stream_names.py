@@ -30,7 +30,7 @@ def device_labels(
 
     Args:
         tables: the columns of tables of activities.
-        devices: ordinal -> name.
+        devices: ordinal -> name; an empty one, as of contexts and streams, is none.
         contexts: CUPTI's id of the context -> name, which is shown beside the names of the context's streams.
         streams: CUPTI's ids of context and stream -> name.
         first: device and stream -> lowest context, where the tables may lack its work.
@@ -39,7 +39,7 @@ def device_labels(
         return {}
     places = stream_places(tables)
     used = {device for device, _, _ in places}
-    labels = {f"/gpu:{device}": name for device, name in devices.items() if device in used}
+    labels = {f"/gpu:{device}": name for device, name in devices.items() if name and device in used}
     for (_, stream, context), key in stream_devices(places, first or {}):
         named = [streams.get((context, stream), ""), f"context {contexts[context]}" if contexts.get(context) else ""]
         if label := ", ".join(filter(None, named)):

@@ -22,6 +22,7 @@
 
 #include "bindings/annotation_calls.h"
 #include "bindings/free_threading.h"
+#include "store/long_names.h"
 
 namespace py = pybind11;
 
@@ -64,6 +65,8 @@ PyTypeObject* stack_type = nullptr;
 PyObject* place_variable = nullptr;
 
 constexpr size_t kMostKeptPath = 4096;  // bytes
+// The source sees of a longer path that it is too long, and cuts it.
+constexpr size_t kLongestPath = store::kLongestName + 4;
 
 // A name that the source has for a thread.
 struct PushedPlace {
@@ -377,9 +380,11 @@ Place* new_place(const AnnotationStack& self, const void* owner, Place* outer, s
   if (place == nullptr) return nullptr;
   place->outer = nullptr;
   const py::object made = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(place));
+  name = store::beginning_of(name, kLongestPath);
   if (const Place* const around = naming(outer)) {
     place->path.reserve(around->path.size() + 1 + name.size());
     place->path.assign(around->path).append(1, '/').append(name);
+    place->path.resize(store::beginning_of(place->path, kLongestPath).size());
   } else {
     place->path.assign(name);
   }

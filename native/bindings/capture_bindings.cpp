@@ -131,12 +131,10 @@ capture::StartOptions start_options(const py::dict& options) {
       out.journal_only = item.second.cast<bool>();
     } else if (name == "segment_bytes") {
       out.segments.segment_bytes = item.second.cast<uint64_t>();
-    } else if (name == "segment_ns") {
-      out.segments.segment_ns = item.second.cast<int64_t>();
-    } else if (name == "total_bytes") {
-      out.segments.total_bytes = item.second.cast<uint64_t>();
-    } else if (name == "total_ns") {
-      out.segments.total_ns = item.second.cast<int64_t>();
+    } else if (name == "ring_bytes") {
+      out.segments = capture::SegmentLimits::of_ring(item.second.cast<uint64_t>(), 0);
+    } else if (name == "ring_ns") {
+      out.segments = capture::SegmentLimits::of_ring(0, item.second.cast<int64_t>());
     } else if (name == "budget_millionths") {
       out.budget_millionths = item.second.cast<uint32_t>();
     } else if (name == "budget_period_ms") {
@@ -383,6 +381,7 @@ py::dict nvtx_status(const std::vector<std::string>& wanted) {
   out["stream_names"] = streams;
   out["names_unknown"] = status.cuda_names.unknown;
   out["names_dropped"] = status.names_dropped;
+  out["names_cut"] = status.names_cut;
   return out;
 }
 

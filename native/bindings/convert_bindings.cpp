@@ -28,6 +28,7 @@
 #include "bindings/read_bindings.h"
 #include "bindings/recording_bindings.h"
 #include "bindings/xspace_bindings.h"
+#include "cupti/version_checks.h"
 #include "draw/step_drawing.h"
 #include "stepstats/step_stats.h"
 #include "write/tensorflow_timeline_writer.h"
@@ -225,6 +226,8 @@ PYBIND11_MODULE(_convert, module, pybind11::mod_gil_not_used()) {
       "`collector.timeline.object_labels`, and `op_details` and `call_ops` those of "
       "`collector.timeline.op_arguments`.\nRaises WireError(what, position).");
   module.def("trace_writers", &collector::write::trace_writer_names, "The names of the writers of drawn files.");
+  module.def("calls_back_for_graph_updates", &collector::cupti::calls_back_for_graph_updates, py::arg("cuda_version"),
+             "Whether CUPTI of a CUDA version (12040 is 12.4) calls back for an update of an executable graph.");
   bind_merge(module);
   bind_analysis(module);
   bind_nodes(module);

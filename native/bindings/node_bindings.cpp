@@ -12,6 +12,7 @@
 
 #include "bindings/gil.h"
 #include "bindings/shown_text.h"
+#include "bindings/typed_tables.h"
 #include "stepstats/labelled_activities.h"
 #include "stepstats/whole_message.h"
 
@@ -48,11 +49,12 @@ std::optional<std::vector<uint64_t>> count_whole(const py::bytes& message, const
   return count_if_whole(bytes, schemas, root);
 }
 
-py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
+py::dict labelled_columns(const py::bytes& message, bool is_run_metadata, const std::vector<WantedTable>& wanted) {
   const std::string_view bytes(message);
+  stepstats::TypedRows typed = wanted_rows(wanted);
   const LabelledActivities found = [&] {
     const GilRelease no_gil;
-    return read_labelled_activities(StepStats(bytes, is_run_metadata));
+    return read_labelled_activities(StepStats(bytes, is_run_metadata), typed);
   }();
   py::dict columns;
   const std::vector<std::string_view> names = stepstats::labelled_column_names();
@@ -73,6 +75,7 @@ py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
   for (const ThreadName& thread : found.thread_names) threads[py::int_(thread.id)] = shown_text(thread.name);
   py::dict answer;
   answer["columns"] = columns;
+  answer["tables"] = column_values(typed);
   answer["thread_names"] = threads;
   answer["texts"] = texts;
   answer["devices"] = devices;
@@ -89,12 +92,15 @@ void bind_nodes(py::module_& module) {
       "How often each message of `schema` occurs in a message that protobuf parses; None where protobuf may not.\n"
       "\nA message of the schema is a list of (field number, kind, place of its message); kinds are 1 varint, 2 and "
       "3 numbers\nof 32 and 64 bits, 4 text, 5 bytes, 6 a message.");
-  module.def("labelled_columns", &labelled_columns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
-             "What names and labels of nodes say: int64 `columns` by name, with `texts`, `thread_names`, `devices` as "
-             "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the numbers "
-             "of\n`untimed` nodes, which have no possible time, and `unlabelled` ones, whose content is in their "
-             "columns alone.\n\n"
-             "A text is its place in `texts`; what a node does not say is -1. Raises WireError(what, position).");
+  module.def(
+      "labelled_columns", &labelled_columns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+      py::arg("tables"),
+      "What names and labels of nodes say: int64 `columns` by name, with `texts`, `thread_names`, `devices` as "
+      "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the numbers "
+      "of\n`untimed` nodes, which have no possible time, and `unlabelled` ones, whose content is in columns of "
+      "tables that are not wanted.\nThe columns of nodes are `tables`, in the form of `read_activities`; `table` and "
+      "`table_row` are their places.\n\n"
+      "A text is its place in `texts`; what a node does not say is -1. Raises WireError(what, position).");
 }
 
 }  // namespace collector::bindings

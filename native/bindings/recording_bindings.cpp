@@ -15,7 +15,7 @@
 
 #include "bindings/gil.h"
 #include "bindings/message_bytes.h"
-#include "bindings/moved_array.h"
+#include "bindings/typed_tables.h"
 #include "stepstats/recorded_message.h"
 #include "stepstats/recorded_step.h"
 #include "stepstats/typed_rows.h"
@@ -33,7 +33,6 @@ using stepstats::RecordedTable;
 using stepstats::RowMessages;
 using stepstats::StepSurroundings;
 using stepstats::TypedRows;
-using stepstats::TypedTable;
 
 namespace {
 
@@ -103,21 +102,19 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
                       const std::optional<std::pair<py::bytes, py::bytes>>& around) {
   Views views;
   RecordedStep step;
-  const std::pair<const char*, RecordedTable*> own_tables[] = {
+  std::vector<std::pair<std::string, RecordedTable*>> own_tables{
       {"kernels", &step.kernels},
       {"memcpys", &step.memcpys},
       {"memsets", &step.memsets},
       {"api_calls", &step.api_calls},
       {"external_correlations", &step.external_correlations},
-      {"synchronizations", &step.synchronizations},
-      {"overheads", &step.overheads},
-      {"jit_operations", &step.jit_operations},
-      {"memory_operations", &step.memory_operations},
       {"graph_launches", &step.graph_launches},
-      {"nvtx_ranges", &step.nvtx_ranges},
       {"other_ranges", &step.other_ranges},
       {"annotations", &step.annotations},
   };
+  for (size_t place = 0; place < step.side_tables.size(); ++place) {
+    own_tables.emplace_back(stepstats::kSideTables[place].table, &step.side_tables[place]);
+  }
   for (const auto& [name, table] : own_tables) {
     const auto found = tables.find(name);
     if (found == tables.end()) throw py::key_error(name);
@@ -127,7 +124,7 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.short_names = texts_at(texts, "short_names");
   step.whole_names = texts_at(texts, "whole_names");
   step.api_names = texts_at(texts, "api_names");
-  step.range_names = texts_at(texts, "range_names");
+  step.side_names = texts_at(texts, "side_names");
   step.graph_names = texts_at(texts, "graph_names");
   step.other_range_names = texts_at(texts, "other_range_names");
   step.paths = texts_at(texts, "paths");
@@ -181,37 +178,16 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   return py::reinterpret_steal<py::bytes>(bytes);
 }
 
-// (Activity.Kind, [(field of Activity, bytes of a value)])
-using WantedTable = std::tuple<uint32_t, std::vector<std::pair<uint32_t, uint8_t>>>;
-
 py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64_t offset_ns,
                           const std::vector<WantedTable>& wanted) {
   const MessageBytes given(message);
   const std::string_view bytes = given.view();
-  TypedRows rows;
-  for (const auto& [kind, columns] : wanted) {
-    TypedTable& table = rows.tables.emplace_back();
-    table.kind = kind;
-    for (const auto& [field, width] : columns) {
-      if (width > sizeof(int64_t)) throw py::value_error("a column of values of more than 64 bits");
-      table.columns.push_back({field, width, {}});
-    }
-  }
+  TypedRows rows = wanted_rows(wanted);
   {
     const GilRelease no_gil;
     read_typed_rows(bytes, is_run_metadata, offset_ns, rows);
   }
-  const py::object zeros = py::module_::import("numpy").attr("zeros");  // pages of zeros take no memory until written
-  py::list tables;
-  for (TypedTable& table : rows.tables) {
-    py::list columns;
-    for (TypedTable::Column& column : table.columns) {
-      columns.append(column.values.empty() ? zeros(table.num_rows * column.width, "uint8")
-                                           : py::object(moved_array<uint8_t>(std::move(column.values))));
-    }
-    tables.append(std::move(columns));
-  }
-  return py::make_tuple(tables, py::bytes(rows.capture), rows.without_columns);
+  return py::make_tuple(column_values(rows), py::bytes(rows.capture), rows.without_columns);
 }
 
 }  // namespace

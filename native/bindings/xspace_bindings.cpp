@@ -110,7 +110,7 @@ class MessageEvents {
   py::tuple lines(size_t device, const py::function& describe, const py::function& stat_number, int64_t origin_ns,
                   int64_t shift_ns, bool by_thread, bool by_process,
                   const std::unordered_map<uint32_t, uint32_t>& processes, std::optional<uint64_t> first_correlation,
-                  const std::vector<std::pair<int64_t, uint64_t>>& causes,
+                  const std::string& correlation_stat, const std::vector<std::pair<int64_t, uint64_t>>& causes,
                   const std::unordered_map<size_t, uint64_t>& flows, const std::vector<py::bytes>& detail_stats,
                   const std::unordered_map<uint32_t, py::bytes>& event_stats,
                   const std::optional<std::vector<uint32_t>>& only) const {
@@ -132,6 +132,7 @@ class MessageEvents {
     options.by_process = by_process;
     options.processes = processes;
     options.first_correlation = first_correlation;
+    options.correlation_stat = correlation_stat;
     for (const auto& [start_ns, number] : causes) options.causes.push_back({start_ns, number});
     options.flows = flows;
     for (const py::bytes& stats : detail_stats) options.detail_stats.emplace_back(stats);
@@ -243,8 +244,8 @@ void bind_xspace(py::module_& module) {
            "For each of some devices the indices of its nodes that none of the others has.")
       .def("lines", &MessageEvents::lines, py::arg("device"), py::kw_only(), py::arg("describe"),
            py::arg("stat_number"), py::arg("origin_ns"), py::arg("shift_ns"), py::arg("by_thread"),
-           py::arg("by_process"), py::arg("processes"), py::arg("first_correlation"), py::arg("causes"),
-           py::arg("flows"), py::arg("detail_stats"), py::arg("event_stats"), py::arg("only"),
+           py::arg("by_process"), py::arg("processes"), py::arg("first_correlation"), py::arg("correlation_stat"),
+           py::arg("causes"), py::arg("flows"), py::arg("detail_stats"), py::arg("event_stats"), py::arg("only"),
            "The events of a device, in order: for each line its thread, the process that it is apart for (0: none), "
            "the\nprocess of its calls (0: not known) and the fields of an XLine. And the numbers of nodes drawn, and "
            "of nodes\nwithout a possible time.\n\n"

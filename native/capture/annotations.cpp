@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "capture/journal_format.h"
+#include "store/long_names.h"
 
 namespace collector::capture {
 
@@ -39,6 +40,7 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   parts_before_.swap(parts);
   kept_texts_.swap(kept);
   ranges_without_name_ = 0;
+  names_cut_ = 0;
   follow_ = follow;
   num_forgotten_ = 0;
   num_reported_ = 0;
@@ -86,6 +88,12 @@ uint32_t AnnotationLog::path_of(uint32_t outer, std::string_view name, bool is_r
   if (const auto known = part.numbers.find({outer, name}); known != part.numbers.end()) return known->second;
   const std::string* const around = outer == kNoPath ? nullptr : find_text(outer);
   const size_t size = around == nullptr ? name.size() : around->size() + 1 + name.size();
+  if (size > store::kLongestName) {
+    ++names_cut_;
+    const std::string_view kept = store::beginning_of(name, store::kLongestName);
+    return path_of(kNoPath, store::cut_name(around == nullptr ? std::string(name) : (*around + "/").append(kept)),
+                   is_range);
+  }
   const bool is_too_much =
       is_range && (part.num_range_paths >= kMostRangePaths || part.num_range_bytes + size > kMostRangeBytes);
   if ((is_too_much || part.next() >= kMostNumbers) && name != kManyNames) {
@@ -114,6 +122,10 @@ uint32_t AnnotationLog::text_id(std::string_view text) {
   if (text.empty()) return 0;
   Texts& part = *texts_;
   if (const auto known = part.numbers.find({kNoPath, text}); known != part.numbers.end()) return known->second + 1;
+  if (text.size() > store::kLongestName) {
+    ++names_cut_;
+    return text_id(store::cut_name(text));
+  }
   const bool is_too_much =
       part.num_range_texts >= kMostRangeTexts || part.num_range_bytes + text.size() > kMostRangeBytes;
   if ((is_too_much || part.next() >= kMostNumbers) && text != kManyNames) {
@@ -129,8 +141,11 @@ uint32_t AnnotationLog::domain_id(Owner owner, std::string_view name) {
   if (name.empty()) return 0;
   std::vector<uint32_t>& ids = texts_->domain_ids;
   if (owner >= ids.size()) ids.resize(size_t{owner} + 1, 0);
-  if (ids[owner] == 0) ids[owner] = text_id(name);
-  return ids[owner];
+  if (ids[owner] != 0) return ids[owner];
+  const uint64_t before = ranges_without_name_ + names_cut_;
+  const uint32_t id = text_id(name);
+  if (before == ranges_without_name_ + names_cut_) ids[owner] = id;  // each range is counted
+  return id;
 }
 
 uint32_t AnnotationLog::cached_text_id(PathCache& cache, std::string_view text) {
@@ -138,11 +153,11 @@ uint32_t AnnotationLog::cached_text_id(PathCache& cache, std::string_view text) 
   PathCache::Line& line = cache.line_of(PathCache::kText, text);
   const bool is_known = line.session == session_ && line.path_id > texts_->first;
   if (!is_known || line.outer != PathCache::kText || line.name != text) {
-    const uint64_t without_name = ranges_without_name_;
+    const uint64_t before = ranges_without_name_ + names_cut_;
     line.path_id = text_id(text);
-    line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a text is counted
+    line.session = before == ranges_without_name_ + names_cut_ ? session_ : 0;  // each range is counted
     line.outer = PathCache::kText;
-    line.name = text;
+    if (line.session != 0) line.name = text;
   }
   return line.path_id;
 }
@@ -189,13 +204,14 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   // The path of an annotation of an earlier session is forgotten.
   const uint32_t outer = place.outer_id >> kRowBits == session_ ? place.outer_path_id : kNoPath;
   const uint64_t without_name = ranges_without_name_;
+  const uint64_t cut = names_cut_;
   PathCache::Line& line = cache.line_of(outer, place.name);
   const bool is_known = line.session == session_ && line.path_id >= texts_->first;
   if (!is_known || line.outer != outer || line.name != place.name) {
     line.path_id = path_of(outer, place.name, !is_program(entry.owner));
-    line.session = without_name == ranges_without_name_ ? session_ : 0;  // each range without a name is counted
+    line.session = without_name == ranges_without_name_ && cut == names_cut_ ? session_ : 0;  // each is counted
     line.outer = outer;
-    line.name = place.name;
+    if (line.session != 0) line.name = place.name;
   }
   entry.path_id = line.path_id;  // before a text takes the line
   const bool is_range = !is_program(entry.owner);
@@ -203,6 +219,7 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   if (is_range) stated = range == nullptr ? 0 : number_of_statement(entry.owner, cache, *range);
   if (range != nullptr && range->is_shared) ++ranges_without_name_;
   ranges_without_name_ = std::min(ranges_without_name_, without_name + 1);  // one range, whatever it lacks
+  names_cut_ = std::min(names_cut_, cut + 1);
   rows_->rows.append() = {start_ns, 0, entry.path_id, thread_id, stated, depth, is_range};
   entry.id = session_ << kRowBits | (num_forgotten_ + rows_->rows.size());  // of a row that is there
 }
@@ -406,6 +423,11 @@ std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vecto
   kept_texts_.swap(kept);
   paths.assign(std::make_move_iterator(texts->texts.begin()), std::make_move_iterator(texts->texts.end()));
   return rows;
+}
+
+uint64_t AnnotationLog::names_cut() {
+  const threads::BriefLock lock(mutex_);
+  return names_cut_;
 }
 
 uint64_t AnnotationLog::ranges_without_name() {

@@ -149,7 +149,9 @@ void DecodeThread::update_journal() {
 void DecodeThread::cut_journal_if_due() {
   if (!flusher_.has_journal() || !forgets_) return;
   try {
+    const uint32_t segment = flusher_.segment_number();
     flusher_.cut_if_due(*store_, annotations_);
+    if (flusher_.segment_number() != segment) ranges_.state_open_again();
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
@@ -158,7 +160,9 @@ void DecodeThread::cut_journal_if_due() {
 void DecodeThread::cut_journal(size_t num_held) {
   if (!flusher_.has_journal() || !forgets_) return;
   try {
+    const uint32_t segment = flusher_.segment_number();
     flusher_.cut(*store_, annotations_, num_held);
+    if (flusher_.segment_number() != segment) ranges_.state_open_again();
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
@@ -338,7 +342,7 @@ void DecodeThread::write_journal(int64_t cpu_ns) {
     losses_written_ = losses();
     std::map<std::string, int64_t> so_far = counters();
     so_far["decode_cpu_ns"] = cpu_ns;
-    flusher_.append(*store_, annotations_, so_far);
+    flusher_.append(*store_, annotations_, ranges_.take_open_changes(), so_far);
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
@@ -386,6 +390,7 @@ std::map<std::string, int64_t> DecodeThread::losses() const {
       {"graph_changes_lost", graphs_.lost()},
       {"nvtx_ranges_lost", ranges_.lost()},
       {"nvtx_ranges_suspended", ranges_.suspended()},
+      {"names_cut", annotations_.names_cut() + ranges_.names_cut()},
       {"ranges_without_name", annotations_.ranges_without_name() + ranges_.without_texts()},
   };
   for (const auto& [name, count] : of_names) {

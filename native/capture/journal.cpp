@@ -134,10 +134,11 @@ void Journal::repeat(const store::Store& store, const RepeatedAnnotations& annot
       FrameFlag::kRepeated);
 }
 
-void Journal::append(const store::Store& store, const AnnotationChanges& annotations,
+void Journal::append(const store::Store& store, const AnnotationChanges& annotations, const OpenRangeChanges& ranges,
                      const std::map<std::string, int64_t>& numbers) {
   write_frame([&] {
     written_ns_ = library_->clock().now().value_or(INT64_MAX);
+    if (written_ns_ != INT64_MAX) put_numbers({{"journal.written_ns", written_ns_}});
     put_new_strings(store.strings);
     put_new_callback_names(store.rows.of<store::ApiCallRow>());
     for (const auto& [key, stream] : store.streams()) {
@@ -145,6 +146,7 @@ void Journal::append(const store::Store& store, const AnnotationChanges& annotat
     }
     store.rows.each([this](const auto& rows) { put_rows(store::StreamKey{}, rows); });
     put_annotations(annotations);  // they were open when the launches were made
+    put_open_ranges(ranges);
     put_numbers(numbers);
   });
 }
@@ -231,7 +233,8 @@ void Journal::put_layout() {
   end_block();
 }
 
-// The earliest start and the latest end of rows that have these times. Times that CUPTI did not give are 0.
+// The earliest start and the latest end of rows that have these times. Times that CUPTI did not give are 0, and later
+// times than the present are damaged.
 template <typename Row>
 void Journal::note_times(const Row* rows, size_t count) {
   const auto& columns = store::Table<Row>::kColumns;
@@ -243,7 +246,9 @@ void Journal::note_times(const Row* rows, size_t count) {
     std::memcpy(&start_ns, at + columns[0].offset, sizeof(start_ns));
     std::memcpy(&end_ns, at + columns[1].offset, sizeof(end_ns));
     if (start_ns > 0 && (first_ns_ == 0 || start_ns < first_ns_)) first_ns_ = start_ns;
-    last_ns_ = std::max({last_ns_, start_ns, end_ns});
+    for (const int64_t time_ns : {start_ns, end_ns}) {
+      if (time_ns <= written_ns_) last_ns_ = std::max(last_ns_, time_ns);
+    }
     if (!std::is_same_v<Row, store::AnnotationRow> && start_ns <= written_ns_) {
       decoded_ns_ = std::max(decoded_ns_, start_ns);
     }
@@ -340,6 +345,21 @@ void Journal::put_annotations(const AnnotationChanges& changes) {
   }
   end_block();
   put_text_block(Block::kDetails, changes.details, 0);
+}
+
+void Journal::put_open_ranges(const OpenRangeChanges& changes) {
+  const auto put_all = [this](const auto& values) { put(values.data(), values.size() * sizeof(values[0])); };
+  if (!changes.opened.empty()) {
+    begin_block(Block::kOpenedRanges, changes.opened.size());
+    put_all(changes.opened_ids);
+    put_all(changes.opened);
+    end_block();
+  }
+  if (!changes.ended_ids.empty()) {
+    begin_block(Block::kEndedRanges, changes.ended_ids.size());
+    put_all(changes.ended_ids);
+    end_block();
+  }
 }
 
 void Journal::put_new_strings(const store::StringTable& strings) {

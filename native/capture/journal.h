@@ -18,6 +18,7 @@
 #include "capture/annotations.h"
 #include "capture/journal_format.h"
 #include "capture/packed_rows.h"
+#include "capture/range_log.h"
 #include "capture/repeated_rows.h"
 #include "cupti/library.h"
 #include "kinds/generated/kinds.h"
@@ -42,7 +43,7 @@ class Journal {
   void repeat(const store::Store& store, const RepeatedAnnotations& annotations, const RepeatedRows& rows);
 
   // Writes a frame with the rows and texts added since the last frame.
-  void append(const store::Store& store, const AnnotationChanges& annotations,
+  void append(const store::Store& store, const AnnotationChanges& annotations, const OpenRangeChanges& ranges,
               const std::map<std::string, int64_t>& numbers);
 
   // The rows written so far have been removed from the store.
@@ -101,6 +102,7 @@ class Journal {
   // The names of functions of which these are the first calls.
   void put_new_callback_names(const store::Chunks<store::ApiCallRow>& calls);
   void put_annotations(const AnnotationChanges& annotations);
+  void put_open_ranges(const OpenRangeChanges& changes);
   // The texts of the store that the file does not have.
   void put_new_strings(const store::StringTable& strings);
   template <typename Texts>

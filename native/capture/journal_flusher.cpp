@@ -89,9 +89,9 @@ bool JournalFlusher::flush_if_due() {
   return true;
 }
 
-void JournalFlusher::append(const store::Store& store, AnnotationLog& annotations,
+void JournalFlusher::append(const store::Store& store, AnnotationLog& annotations, const OpenRangeChanges& ranges,
                             const std::map<std::string, int64_t>& numbers) {
-  journal_->append(store, annotations, numbers);
+  journal_->append(store, annotations, ranges, numbers);
   note_trouble();
 }
 

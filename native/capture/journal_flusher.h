@@ -11,6 +11,7 @@
 
 #include "capture/annotations.h"
 #include "capture/journal_segments.h"
+#include "capture/range_log.h"
 #include "cupti/library.h"
 #include "store/store.h"
 #include "threads/mutex.h"
@@ -71,7 +72,8 @@ class JournalFlusher {
   // Flushes the library if a flush is due, so that it completes its buffers; returns whether one was.
   bool flush_if_due() EXCLUDES(mutex_);
   // Writes the rows and texts added since the last call.
-  void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
+  void append(const store::Store& store, AnnotationLog& annotations, const OpenRangeChanges& ranges,
+              const std::map<std::string, int64_t>& numbers);
   // The rows written so far have been removed from the store.
   void forget_rows();
   // Removes the texts of the store, which has no rows.

@@ -16,6 +16,9 @@
 // session that had not ended. If nothing more could be written although the session went on, as on a full disk, the
 // first frame has the flag kBrokeOff: it is set in place, which needs no room and is no matter of the last frame.
 //
+// A frame with rows begins with the time of CUPTI's clock at which it was written ("journal.written_ns"). A row of this
+// or an earlier frame that ends later is damaged: it does not say how long a session lasted that had not ended.
+//
 // Rows
 //
 // Rows are written as they are in memory (kRows) or packed (kPackedRows), whichever is smaller: a frame with few rows
@@ -61,6 +64,11 @@
 // number then. The rows of a segment have numbers of texts in the same segment, in its second frame or in a later one
 // up to that of the row.
 //
+// NVTX ranges that may end in another place than they began have a row when they end. A range that is open when a frame
+// is written is stated (kOpenedRanges) with its row, which has no end; later frames state the ids of those of them that
+// have ended (kEndedRanges), with their rows. Each segment states the ranges that are open at its begin again, up to a
+// number of them.
+//
 // Annotations are numbered in their external_id, whose low kAnnotationBits are the number of the annotation's row in
 // the session, from 1 on.
 #pragma once
@@ -72,8 +80,8 @@ namespace collector::capture::journal_format {
 
 // The last byte is the version. Version 1 had no packed rows, flags and segments. Before version 3 annotation paths had
 // no numbers (kAnnotationPaths): they were counted from 0, and each segment repeated all of them. Before version 4
-// each segment repeated all strings, from number 0 on.
-inline constexpr std::string_view kMagic{"GPUJRNL\4", 8};
+// each segment repeated all strings, from number 0 on. Before version 5 open ranges were not stated.
+inline constexpr std::string_view kMagic{"GPUJRNL\5", 8};
 inline constexpr uint32_t kFrame = 0x4d415246;
 inline constexpr int kAnnotationBits = 40;
 inline constexpr uint32_t kMostPackedRows = 4096;  // of a block
@@ -97,6 +105,8 @@ enum class Block : uint32_t {
   kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts these from 1
   kPackedRows = 10,      // as kRows, but the rows are packed
   kNumberedPaths = 11,   // u32 number, text; an annotation's name_id is such a number, other texts have it plus 1
+  kOpenedRanges = 12,    // `count` times u64 id of a range; then as many rows of the table nvtx_ranges
+  kEndedRanges = 13,     // u64 id of a range
 };
 
 enum class Coding : uint8_t {

@@ -22,6 +22,12 @@ namespace {
 // The bytes of the ended annotations that a segment repeats, if it has no limit itself.
 constexpr size_t kMostRepeatedBytes = size_t{4} << 20;
 
+template <typename Amount>
+Amount segment_of_ring(Amount all) {
+  constexpr Amount kSegments = 8;
+  return all / kSegments + (all % kSegments == 0 ? 0 : 1);  // 0 would be no limit
+}
+
 bool has_work_of_gpu(const Journal& file) {
   const auto& rows = file.num_rows();
   return rows.count(store::Table<store::KernelRow>::kName) + rows.count(store::Table<store::MemcpyRow>::kName) +
@@ -30,6 +36,10 @@ bool has_work_of_gpu(const Journal& file) {
 }
 
 }  // namespace
+
+SegmentLimits SegmentLimits::of_ring(uint64_t bytes, int64_t ns) {
+  return {segment_of_ring(bytes), segment_of_ring(ns), bytes, ns};
+}
 
 JournalSegments::JournalSegments(std::string path, const SegmentLimits& limits)
     : path_(std::move(path)), limits_(limits) {
@@ -78,7 +88,7 @@ void JournalSegments::write_head() {
   head_bytes_ = file_->num_bytes();
 }
 
-void JournalSegments::append(const store::Store& store, AnnotationLog& annotations,
+void JournalSegments::append(const store::Store& store, AnnotationLog& annotations, const OpenRangeChanges& ranges,
                              const std::map<std::string, int64_t>& numbers) {
   if (!file_) return;
   if (limits_.has_segments()) {
@@ -87,21 +97,22 @@ void JournalSegments::append(const store::Store& store, AnnotationLog& annotatio
   }
   const bool begins_part = annotations.has_long_part();
   if (begins_part) annotations.begin_part();
-  write_changes(store, annotations, numbers);
+  write_changes(store, annotations, ranges, numbers);
   decoded_ns_ = std::max(decoded_ns_, file_->decoded_ns());
-  repeated_.forget_annotations(decoded_ns_);
+  repeated_.forget_ended(decoded_ns_);
   if (begins_part) annotations.to_repeat(repeated_, 0);
 }
 
 void JournalSegments::write_changes(const store::Store& store, AnnotationLog& annotations,
-                                    const std::map<std::string, int64_t>& numbers) {
-  for (bool has_more = true; has_more;) {
+                                    const OpenRangeChanges& ranges, const std::map<std::string, int64_t>& numbers) {
+  const OpenRangeChanges no_ranges;
+  for (bool is_first = true, has_more = true; has_more; is_first = false) {
     const AnnotationChanges changes = annotations.changes();
     if (limits_.has_segments()) {
       repeated_.notice(changes.opened);
       repeated_.notice(changes.left);
     }
-    file_->append(store, changes, numbers);
+    file_->append(store, changes, is_first ? ranges : no_ranges, numbers);
     has_more = changes.has_more;
   }
 }
@@ -164,7 +175,7 @@ void JournalSegments::cut_to(std::unique_ptr<Journal> next, store::Store& store,
                              size_t num_held) {
   // A segment has the texts of its rows, and no others: the next one begins with a part of the session's texts.
   annotations.begin_part();
-  write_changes(store, annotations, {});
+  write_changes(store, annotations, {}, {});
   const RepeatedAnnotations repeated =
       annotations.to_repeat(repeated_, limits_.segment_bytes != 0 ? limits_.segment_bytes : kMostRepeatedBytes);
   std::map<std::string, int64_t> numbers = counters_;

@@ -17,12 +17,18 @@
 
 namespace collector::capture {
 
+// The size of the segments of a recording without a limit, of which a part may be asked for.
+inline constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
+
 // When a segment is closed, and which ones are removed. 0: no limit.
 struct SegmentLimits {
   uint64_t segment_bytes = 0;  // of a segment, besides what it repeats
   int64_t segment_ns = 0;      // from the begin of a segment to its end
   uint64_t total_bytes = 0;    // of all segments
   int64_t total_ns = 0;        // since the end of a segment
+
+  // The limits of a ring: of the latest records, of this size or time, and of up to one segment more.
+  static SegmentLimits of_ring(uint64_t bytes, int64_t ns);
 
   bool has_segments() const { return segment_bytes != 0 || segment_ns != 0; }
 };
@@ -40,7 +46,8 @@ class JournalSegments {
 
   // Writes the rows and texts added since the last call, in one frame unless there are many annotations. The numbers
   // are counters.
-  void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
+  void append(const store::Store& store, AnnotationLog& annotations, const OpenRangeChanges& ranges,
+              const std::map<std::string, int64_t>& numbers);
 
   // The rows written so far have been removed from the store.
   void forget_rows();
@@ -83,7 +90,7 @@ class JournalSegments {
   void open(uint32_t number, std::unique_ptr<Journal> file);
   void write_head();
   // Writes what happened to annotations since the last call, and the rows and texts that were added to the store.
-  void write_changes(const store::Store& store, AnnotationLog& annotations,
+  void write_changes(const store::Store& store, AnnotationLog& annotations, const OpenRangeChanges& ranges,
                      const std::map<std::string, int64_t>& numbers);
   // The file of the next segment; none while the program has no free descriptor for it and the present one may go on.
   std::unique_ptr<Journal> next_file(bool may_go_on);

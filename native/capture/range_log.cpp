@@ -1,8 +1,12 @@
 #include "capture/range_log.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
 #include "capture/annotations.h"
+#include "store/long_names.h"
 
 namespace collector::capture {
 namespace {
@@ -11,12 +15,21 @@ std::array<uint32_t*, 4> texts_of(store::NvtxRangeRow& row) {
   return {&row.name_id, &row.domain_name_id, &row.category_name_id, &row.payload_text_id};
 }
 
+template <typename Value>
+void add_to(std::vector<Value>& values, const std::vector<Value>& more) {
+  values.insert(values.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
-void RangeLog::begin(bool forget) {
+void RangeLog::begin(bool follow, bool forget) {
   const threads::MutexLock lock(mutex_);
+  follow_ = follow;
   forget_ = forget;
   open_.clear();
+  started_.clear();
+  stated_ended_.clear();
+  changes_ = {};
   ended_.clear();
   text_ids_.clear();
   texts_.clear();
@@ -26,13 +39,18 @@ void RangeLog::begin(bool forget) {
   lost_.store(0, std::memory_order_relaxed);
   suspended_.store(0, std::memory_order_relaxed);
   without_texts_.store(0, std::memory_order_relaxed);
+  names_cut_.store(0, std::memory_order_relaxed);
 }
 
-uint32_t RangeLog::text_id(std::string_view text, bool& is_replaced) {
+uint32_t RangeLog::text_id(std::string_view text, Lack& lack) {
   if (const auto known = text_ids_.find(text); known != text_ids_.end()) return known->second;
+  if (text.size() > store::kLongestName) {
+    lack.is_cut = true;
+    return text_id(store::cut_name(text), lack);
+  }
   if (texts_.size() >= kMostTexts && text != AnnotationLog::kManyNames) {
-    is_replaced = true;
-    return text_id(AnnotationLog::kManyNames, is_replaced);
+    lack.is_replaced = true;
+    return text_id(AnnotationLog::kManyNames, lack);
   }
   const auto id = static_cast<uint32_t>(texts_.size());
   text_ids_.emplace(texts_.emplace_back(text), id);
@@ -41,15 +59,17 @@ uint32_t RangeLog::text_id(std::string_view text, bool& is_replaced) {
 
 store::NvtxRangeRow RangeLog::row_of(const RangeTexts& texts, int64_t start_ns, uint32_t thread_id) {
   store::NvtxRangeRow row{};
-  bool is_replaced = texts.is_shared;
+  Lack lack;
+  lack.is_replaced = texts.is_shared;
   row.start_ns = start_ns;
-  row.name_id = text_id(texts.name, is_replaced);
-  row.domain_name_id = text_id(texts.domain, is_replaced);
-  row.category_name_id = text_id(texts.category, is_replaced);
-  row.payload_text_id = text_id(texts.payload, is_replaced);
+  row.name_id = text_id(texts.name, lack);
+  row.domain_name_id = text_id(texts.domain, lack);
+  row.category_name_id = text_id(texts.category, lack);
+  row.payload_text_id = text_id(texts.payload, lack);
   row.color = texts.color;
   row.thread_id = thread_id;
-  if (is_replaced) without_texts_.fetch_add(1, std::memory_order_relaxed);
+  if (lack.is_replaced) without_texts_.fetch_add(1, std::memory_order_relaxed);
+  if (lack.is_cut) names_cut_.fetch_add(1, std::memory_order_relaxed);
   return row;
 }
 
@@ -77,7 +97,8 @@ uint64_t RangeLog::start(const RangeTexts& texts, int64_t start_ns, uint32_t thr
   if (is_full()) return 0;
   store::NvtxRangeRow row = row_of(texts, start_ns, thread_id);
   row.range_kind = static_cast<uint8_t>(cupti::NvtxRangeKind::kStartEnd);
-  open_.emplace(++last_id_, row);
+  open_.emplace(++last_id_, OpenRange{row});
+  if (follow_) started_.push_back(last_id_);
   return last_id_;
 }
 
@@ -85,23 +106,49 @@ bool RangeLog::end(uint64_t id, int64_t end_ns, uint32_t thread_id) {
   const threads::MutexLock lock(mutex_);
   const auto found = open_.find(id);
   if (found == open_.end()) return false;
-  store::NvtxRangeRow& row = ended_.emplace_back(found->second);
-  row.end_ns = end_ns;
-  row.end_thread_id = thread_id;
+  add_ended(id, found->second, end_ns, thread_id);
   open_.erase(found);
   return true;
 }
+
+void RangeLog::add_ended(uint64_t id, const OpenRange& range, int64_t end_ns, uint32_t end_thread_id) {
+  if (range.is_stated) stated_ended_.push_back(id);
+  store::NvtxRangeRow& row = ended_.emplace_back(range.row);
+  row.end_ns = end_ns;
+  row.end_thread_id = end_thread_id;
+}
+
+void RangeLog::state_open(OpenRangeChanges& changes) {
+  for (const uint64_t id : started_) {
+    const auto found = open_.find(id);
+    if (found == open_.end()) continue;
+    changes.opened_ids.push_back(id);
+    changes.opened.push_back(found->second.row);
+    found->second.is_stated = true;
+  }
+  started_.clear();
+}
+
+void RangeLog::state_open_again() {
+  const threads::MutexLock lock(mutex_);
+  started_.clear();
+  for (const auto& [id, range] : open_) started_.push_back(id);
+  std::sort(started_.begin(), started_.end(), std::greater<>());
+  if (started_.size() > kMostStatedAgain) started_.resize(kMostStatedAgain);
+}
+
+OpenRangeChanges RangeLog::take_open_changes() { return std::exchange(changes_, {}); }
 
 void RangeLog::forget_texts() {
   std::deque<std::string> before;
   before.swap(texts_);
   text_ids_.clear();
-  bool is_replaced = false;
+  Lack lack;
   const auto keep = [&](store::NvtxRangeRow& row) REQUIRES(mutex_) {
-    for (uint32_t* const text : texts_of(row)) *text = text_id(before[*text], is_replaced);
+    for (uint32_t* const text : texts_of(row)) *text = text_id(before[*text], lack);
   };
   try {
-    for (auto& [id, row] : open_) keep(row);
+    for (auto& [id, range] : open_) keep(range.row);
     for (store::NvtxRangeRow& row : ended_) keep(row);
   } catch (...) {  // no memory
     lost_.fetch_add(open_.size() + ended_.size(), std::memory_order_relaxed);
@@ -113,6 +160,7 @@ void RangeLog::forget_texts() {
 
 size_t RangeLog::move_to(store::Store& store, int64_t last_ns) {
   std::vector<store::NvtxRangeRow> rows;
+  OpenRangeChanges changes;
   std::vector<const std::string*> new_texts;
   {
     const threads::MutexLock lock(mutex_);
@@ -122,12 +170,11 @@ size_t RangeLog::move_to(store::Store& store, int64_t last_ns) {
       forget_texts();
     }
     if (last_ns != 0) {
-      for (auto& [id, row] : open_) {
-        row.end_ns = last_ns;
-        ended_.push_back(row);
-      }
+      for (const auto& [id, range] : open_) add_ended(id, range, last_ns, 0);
       open_.clear();
     }
+    state_open(changes);
+    changes.ended_ids.swap(stated_ended_);
     for (size_t id = shared_ids_.size(); id < texts_.size(); ++id) new_texts.push_back(&texts_[id]);
     rows.swap(ended_);
     if (forget_) num_rows_ -= rows.size();
@@ -140,11 +187,18 @@ size_t RangeLog::move_to(store::Store& store, int64_t last_ns) {
       for (uint32_t* const text : texts_of(row)) *text = shared_ids_[*text];
       store.append<store::NvtxRangeRow>() = row;
     }
+    for (store::NvtxRangeRow& row : changes.opened) {
+      for (uint32_t* const text : texts_of(row)) *text = shared_ids_[*text];
+    }
   } catch (...) {  // no memory
     lost_.fetch_add(rows.size() - moved, std::memory_order_relaxed);
     throw;
   }
-  return moved;
+  const size_t num_opened = changes.opened.size();
+  add_to(changes_.opened_ids, changes.opened_ids);
+  add_to(changes_.opened, changes.opened);
+  add_to(changes_.ended_ids, changes.ended_ids);
+  return moved + num_opened;
 }
 
 }  // namespace collector::capture

@@ -14,7 +14,7 @@ struct RangeTexts {
   uint32_t color = 0;         // 0xAARRGGBB; 0: none
   uint64_t op_sequence = 0;   // number of PyTorch's autograd, plus 1; 0: none
   std::string_view shapes;    // of the inputs of PyTorch's op, as it writes them; empty: none
-  bool is_shared = false;     // whether a text stands for many, as there were too many in the process
+  bool is_shared = false;     // whether a text stands for many or is missing, as there were too many in the process
 
   bool is_name_alone() const {
     return !is_shared && color == 0 && domain.empty() && category.empty() && payload.empty() && op_sequence == 0 &&

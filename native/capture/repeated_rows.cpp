@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "capture/graph_node_ids.h"
 #include "cupti/abi.h"
 
 namespace collector::capture {
@@ -23,8 +24,9 @@ bool LiveGraphs::add(const store::GraphChangeRow& row) {
   if (static_cast<GraphChange>(row.graph_change) == GraphChange::kDestroyed) {
     const auto found = graphs_.find(row.graph_id);
     if (found == graphs_.end()) return false;
-    found->second.is_destroyed = true;
-    remove_if_unreachable(row.graph_id);
+    destroyed_.push_back({row.start_ns, row.graph_id, found->second.changes.size()});
+    num_of_destroyed_ += destroyed_.back().num_changes;
+    while (num_of_destroyed_ > kMostOfDestroyed) forget_first_destroyed();
     return false;
   }
   const bool is_first = refer(row);  // before the old row is released, which may have the same original
@@ -35,6 +37,21 @@ bool LiveGraphs::add(const store::GraphChangeRow& row) {
   return is_first;
 }
 
+void LiveGraphs::forget_destroyed(int64_t before_ns) {
+  while (!destroyed_.empty() && destroyed_.front().at_ns < before_ns) forget_first_destroyed();
+}
+
+void LiveGraphs::forget_first_destroyed() {
+  const Destroyed first = destroyed_.front();
+  destroyed_.pop_front();
+  num_of_destroyed_ -= first.num_changes;
+  const auto found = graphs_.find(first.graph_id);
+  if (found == graphs_.end()) return;
+  found->second.is_destroyed = true;
+  if (found->second.references > 0) skip_copies(found->second);
+  remove_if_unreachable(first.graph_id);
+}
+
 LiveGraphs::Key LiveGraphs::key_of(const store::GraphChangeRow& row) {
   switch (static_cast<GraphChange>(row.graph_change)) {
     case GraphChange::kNodeUpdated:
@@ -42,14 +59,41 @@ LiveGraphs::Key LiveGraphs::key_of(const store::GraphChangeRow& row) {
       return {row.graph_node_id, row.graph_change, 0};
     case GraphChange::kGraphUpdated:
       return {row.graph_node_id, row.graph_change, row.original_node_id};
-    default:  // how the node or the graph was made
-      return {row.graph_node_id, 0, 0};
+    default:
+      return key_of_making(row.graph_node_id);
   }
 }
 
 bool LiveGraphs::refer(const store::GraphChangeRow& row) {
   if (const uint32_t original = original_of(row); original != 0) ++graphs_[original].references;
   return row.external_id != 0 && ++annotations_[row.external_id].references == 1;
+}
+
+const store::GraphChangeRow* LiveGraphs::copy_of(uint64_t node) const {
+  const auto graph = graphs_.find(graph_of(node));
+  if (node == 0 || graph == graphs_.end()) return nullptr;
+  const auto made = graph->second.changes.find(key_of_making(node));
+  if (made == graph->second.changes.end()) return nullptr;
+  const store::GraphChangeRow& row = made->second;
+  if (static_cast<GraphChange>(row.graph_change) != GraphChange::kNodeCopied) return nullptr;
+  // A copy has a greater id than its original: with ids that contradict this, copies could be those of each other.
+  return row.original_graph_id < row.graph_id ? &row : nullptr;
+}
+
+void LiveGraphs::skip_copies(Graph& graph) {
+  // The nodes of an executable graph have the places of those that were instantiated.
+  if (graph.changes.count(key_of_making(0)) != 0) return;
+  for (auto& [key, row] : graph.changes) {
+    if (static_cast<GraphChange>(row.graph_change) != GraphChange::kNodeCopied) continue;
+    const store::GraphChangeRow former = row;
+    while (const store::GraphChangeRow* const original = copy_of(row.original_node_id)) {
+      row.original_graph_id = original->original_graph_id;
+      row.original_node_id = original->original_node_id;
+    }
+    if (row.original_node_id == former.original_node_id) continue;
+    refer(row);
+    release(former);
+  }
 }
 
 void LiveGraphs::release(const store::GraphChangeRow& row) {
@@ -86,8 +130,10 @@ void RepeatedRows::notice(const std::vector<store::AnnotationRow>& annotations) 
   }
 }
 
-void RepeatedRows::forget_annotations(int64_t decoded_ns) {
-  while (!ended.empty() && ended.front().end_ns < decoded_ns - kLatenessNs) ended.pop_front();
+void RepeatedRows::forget_ended(int64_t decoded_ns) {
+  const int64_t before_ns = decoded_ns - kLatenessNs;
+  while (!ended.empty() && ended.front().end_ns < before_ns) ended.pop_front();
+  graphs.forget_destroyed(before_ns);
 }
 
 void RepeatedRows::notice(const store::Store& store) {

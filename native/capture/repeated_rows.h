@@ -15,12 +15,19 @@ namespace collector::capture {
 
 // The changes of graphs that rows can still refer to, with the annotations at their capture: those of graphs that
 // exist, and of graphs that were destroyed while a graph made from them exists. Of the updates of one node, or graph,
-// the latest of each kind is kept, so that a graph that is updated in every step does not grow.
+// the latest of each kind is kept, so that a graph that is updated in every step does not grow. The nodes of a copy
+// that is destroyed are kept as copies of the captured nodes, so that a graph that is replaced by its copy in every
+// step does not grow either.
 class LiveGraphs {
  public:
+  // The maximum number of changes of destroyed graphs that are kept until `forget_destroyed` forgets them.
+  static constexpr size_t kMostOfDestroyed = 1024;
+
   // Returns whether the row refers to an annotation that no other row refers to. It may have been noticed already, and
   // is to be noticed again then.
   bool add(const store::GraphChangeRow& row);
+  // Forgets the graphs that were destroyed before a time of CUPTI's clock: until then their launches may be decoded.
+  void forget_destroyed(int64_t before_ns);
   // Keeps the annotation if a graph refers to it. Called for annotations that are open, and again when they end.
   void notice(const store::AnnotationRow& annotation);
 
@@ -46,6 +53,11 @@ class LiveGraphs {
     size_t references = 0;  // from rows of other graphs
     bool is_destroyed = false;
   };
+  struct Destroyed {
+    int64_t at_ns;
+    uint32_t graph_id;
+    size_t num_changes;
+  };
   struct CapturedUnder {
     store::AnnotationRow row;
     bool is_known = false;
@@ -56,12 +68,21 @@ class LiveGraphs {
     return row.original_graph_id == row.graph_id ? 0 : row.original_graph_id;
   }
   static Key key_of(const store::GraphChangeRow& row);
+  // The key of the row that says how a node was made or, with 0, an executable graph.
+  static Key key_of_making(uint64_t node) { return {node, 0, 0}; }
   bool refer(const store::GraphChangeRow& row);
+  // How the node was made, if it is a copy; else null.
+  const store::GraphChangeRow* copy_of(uint64_t node) const;
+  // Lets a graph that is not executable refer to the captured nodes instead of the copies between.
+  void skip_copies(Graph& graph);
   // Drops the references of a row that is no longer kept.
   void release(const store::GraphChangeRow& row);
+  void forget_first_destroyed();
   void remove_if_unreachable(uint32_t id);
 
   std::map<uint32_t, Graph> graphs_;
+  std::deque<Destroyed> destroyed_;
+  size_t num_of_destroyed_ = 0;  // changes
   std::map<uint64_t, CapturedUnder> annotations_;
 };
 
@@ -79,8 +100,9 @@ class RepeatedRows {
   void notice(const store::Store& store);
   // Notes annotations that have begun, and those that have ended.
   void notice(const std::vector<store::AnnotationRow>& annotations);
-  // Forgets annotations that ended before the launches that are still to be decoded, when those up to `decoded_ns` are.
-  void forget_annotations(int64_t decoded_ns);
+  // Forgets annotations that ended, and graphs that were destroyed, before the launches that are still to be decoded,
+  // when those up to `decoded_ns` are.
+  void forget_ended(int64_t decoded_ns);
 
   LiveGraphs graphs;
   std::deque<store::AnnotationRow> ended;  // annotations that launches to come may be in

@@ -281,7 +281,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   annotator_.begin(of_whole_run ? kRecordedProgram : kProgram);
   annotations_.begin(!options.journal.empty(), options.journal_only, of_whole_run);
   graphs_.begin(options.journal_only);
-  ranges_.begin(options.journal_only);
+  ranges_.begin(!options.journal.empty(), options.journal_only);
   peer_copies_ = records_peer_copies(options.kinds);
   begin_journal(options);
   if (options.journal_only && !flusher_.trouble().empty()) {

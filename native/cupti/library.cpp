@@ -429,7 +429,7 @@ bool Library::has(Feature feature) const {
     case Feature::kFlushingIsSafe:
       return api_version_ != 130000;
     case Feature::kGraphUpdates:
-      return cuda_version_ >= 13000;
+      return calls_back_for_graph_updates(cuda_version_);
     case Feature::kSourceGraphIds:
       return cuda_version_ >= 13040;
     case Feature::kPeerCopiesAreSafe:

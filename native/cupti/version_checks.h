@@ -12,6 +12,10 @@ namespace collector::cupti {
 // The newest CUDA version whose layouts this project has checked.
 inline constexpr int kNewestKnownCuda = 13050;
 
+// Whether CUPTI of a CUDA version calls back for an update of an executable graph. Readers of recordings ask it as
+// well.
+constexpr bool calls_back_for_graph_updates(int64_t cuda_version) { return cuda_version >= 13000; }
+
 // The CUDA version (12040 means 12.4) of a CUPTI API version.
 int cuda_version_of(uint32_t api_version);
 

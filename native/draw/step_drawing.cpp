@@ -44,6 +44,7 @@ namespace {
 // Arguments that do not come from a node's label.
 constexpr std::string_view kCorrelation = "correlation";
 constexpr std::string_view kWaited = "waited_ns";
+constexpr std::string_view kUnnamed = "unnamed";
 // Of calls of another process than that of their thread's row: threads of two containers may have one number.
 constexpr std::string_view kProcess = "process";
 // Arguments of a graph's nodes.
@@ -551,6 +552,10 @@ Description& StepDrawing::describe(const Node& node, bool on_gpu) {
     description.texts.clear();
     if (description.activity.is_typed) {
       add_typed_arguments(description.activity.columns, step_.kernel_names(), description.arguments, description.texts);
+    }
+    // By which a reader knows the name of the slice from one that the program gave.
+    if (description.activity.is_unnamed || (description.activity.is_typed && description.activity.name.empty())) {
+      description.arguments.push_back({kUnnamed, Argument::Kind::kNumber, 1, {}});
     }
     description.has_own_keys = has_argument(description, kCorrelation) || has_argument(description, kWaited);
   });

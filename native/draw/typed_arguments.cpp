@@ -6,6 +6,7 @@
 namespace collector::draw {
 
 using stepstats::ActivityField;
+using stepstats::ArgumentForm;
 using stepstats::KernelNames;
 using stepstats::TableKind;
 using stepstats::TypedActivity;
@@ -31,10 +32,10 @@ class Writer {
   void add_text(std::string_view key, std::string_view text) {
     arguments_.push_back({key, Argument::Kind::kText, 0, text});
   }
-  void add_recorded_text(std::string_view key, Field field) {
-    const std::string_view text = recorded_.text(activity_[field]);
+  void add_text_if_any(std::string_view key, std::string_view text) {
     if (!text.empty()) add_text(key, text);
   }
+  void add_recorded_text(std::string_view key, Field field) { add_text_if_any(key, recorded_.text(activity_[field])); }
   void own_text(std::string_view key, std::string text) { add_text(key, texts_.emplace_back(std::move(text))); }
   void add_triple(std::string_view key, Field first) {
     std::string text;
@@ -89,7 +90,6 @@ class Writer {
     if (activity_[Field::kStreamId] != kNone) add_number("stream", Field::kStreamId);
     add_number("context", Field::kContextId);
     add_number_if_any("return_value", Field::kReturnValue);
-    add_kind_without_name("sync_type", Field::kSyncType, stepstats::sync_type_text);
   }
   void add_overhead() {
     enum Object { kProcess = 1, kThread = 2, kDevice = 3, kContext = 4, kStream = 5 };
@@ -99,32 +99,6 @@ class Writer {
     if (object >= kDevice) add_number("device", Field::kDeviceId);
     if (object >= kContext) add_number("context", Field::kContextId);
     if (object >= kStream) add_number("stream", Field::kStreamId);
-    add_kind_without_name("overhead_kind", Field::kOverheadKind, stepstats::overhead_kind_text);
-  }
-  void add_jit_operation() {
-    add_text("code", stepstats::jit_entry_type_text(activity_[Field::kJitEntryType]));
-    add_number("device", Field::kDeviceId);
-    add_number_if_any("bytes", Field::kCacheBytes);
-    add_number_if_any("jit", Field::kJitId);
-    add_number_if_any("process", Field::kProcessId);
-    add_number_if_any("thread", Field::kThreadId);
-    add_kind_without_name("jit_operation_type", Field::kJitOperationType, stepstats::jit_operation_type_text);
-  }
-  void add_memory_operation() {
-    add_number_if_any("bytes", Field::kNumBytes);
-    add_text("memory", stepstats::memory_kind_text(activity_[Field::kMemoryKind]));
-    add_number("device", Field::kDeviceId);
-    own_text("address", hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
-    add_number_if_any("context", Field::kContextId);
-    add_number_if_any("stream", Field::kStreamId);
-    add_number_if_any("is_async", Field::kIsAsync);
-    add_number_if_any("pool_type", Field::kPoolType);
-    if (activity_[Field::kPoolAddress] != 0) {
-      own_text("pool", hexadecimal(static_cast<uint64_t>(activity_[Field::kPoolAddress])));
-    }
-    add_number_if_any("pool_bytes", Field::kPoolBytes);
-    add_number_if_any("pool_used_bytes", Field::kPoolUsedBytes);
-    add_kind_without_name("operation", Field::kOperation, stepstats::memory_operation_text);
   }
   void add_nvtx_range() {
     add_text("kind", stepstats::nvtx_range_kind_text(activity_[Field::kRangeKind]));
@@ -147,20 +121,33 @@ class Writer {
     if (activity_[Field::kOpSequence] > 0) add_number("seq", activity_[Field::kOpSequence] - 1);
     add_recorded_text("shapes", Field::kShapesTextId);
   }
-  void add_graph_launch() {
-    add_number("graph", Field::kGraphId);
-    add_recorded_text("graph_name", Field::kNameId);
-    add_number_if_any("nodes", Field::kNumNodes);
-    add_number("stream", Field::kStreamId);
-    add_number_if_any("context", Field::kContextId);
-    add_degree();
-  }
   void add_call() { add_number_if_any("return_value", Field::kReturnValue); }
+  // What the description of the kind states.
+  void add_described() {
+    for (const stepstats::TableArgument& argument : stepstats::kTableArguments) {
+      if (argument.kind == activity_.kind()) add(argument);
+    }
+    const stepstats::SideTable* const side = stepstats::side_table_of(activity_.kind());
+    if (side == nullptr || side->text_of == nullptr) return;
+    // The kind of a row whose slice has the name of any kind, because a newer CUPTI added this one.
+    if (side->text_of(activity_[side->name]) == side->text_of(0)) add_number_if_any(side->name_column, side->name);
+  }
 
  private:
-  // The kind of a row whose slice has the name of any kind, because a newer CUPTI added this one.
-  void add_kind_without_name(std::string_view key, Field field, std::string_view (*text_of)(int64_t)) {
-    if (text_of(activity_[field]) == text_of(0)) add_number_if_any(key, field);
+  void add(const stepstats::TableArgument& argument) {
+    const int64_t value = activity_[argument.field];
+    switch (argument.form) {
+      case ArgumentForm::kText:
+        return add_recorded_text(argument.key, argument.field);
+      case ArgumentForm::kKind:
+        return add_text_if_any(argument.key, argument.text_of(value));
+      case ArgumentForm::kHexadecimal:
+        if (value != 0 || argument.is_always) own_text(argument.key, hexadecimal(static_cast<uint64_t>(value)));
+        return;
+      case ArgumentForm::kNumber:
+        if (value != 0 || argument.is_always) add_number(argument.key, value);
+        return;
+    }
   }
   void add_async() {
     constexpr int64_t kNotKnown = UINT8_MAX;  // in files of other programs
@@ -177,10 +164,7 @@ class Writer {
     add_number_if_any("graph_node", Field::kGraphNodeId);
     add_degree();
   }
-  void add_degree() {
-    const std::string_view degree = stepstats::graph_degree_text(activity_[Field::kGraphDegree]);
-    if (!degree.empty()) add_text("graph_degree", degree);
-  }
+  void add_degree() { add_text_if_any("graph_degree", stepstats::graph_degree_text(activity_[Field::kGraphDegree])); }
   std::string numbered_by(std::string_view what, Field field) const {
     return std::string(what) + std::to_string(activity_[field]);
   }
@@ -212,25 +196,22 @@ void add_typed_arguments(const TypedActivity& activity, const KernelNames& recor
     case TableKind::kMemset:
       return writer.add_memset();
     case TableKind::kSynchronization:
-      return writer.add_wait();
+      writer.add_wait();
+      break;
     case TableKind::kOverhead:
-      return writer.add_overhead();
-    case TableKind::kJitOperation:
-      return writer.add_jit_operation();
-    case TableKind::kMemoryOperation:
-      return writer.add_memory_operation();
+      writer.add_overhead();
+      break;
     case TableKind::kAnnotation:
       writer.add_range();
       return writer.add_op();
     case TableKind::kNvtxRange:
       return writer.add_nvtx_range();
-    case TableKind::kGraphLaunch:
-      return writer.add_graph_launch();
     case TableKind::kApiCall:
       return writer.add_call();
     default:
-      return;
+      break;
   }
+  writer.add_described();
 }
 
 }  // namespace collector::draw

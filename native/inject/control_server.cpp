@@ -45,8 +45,6 @@ using cupti::FailureKind;
 constexpr int64_t kEndTimeout = 5'000 * capture::kMillisecond;
 constexpr int64_t kRequestTimeout = 2'000 * capture::kMillisecond;  // of a whole request, and of each part of an answer
 constexpr size_t kMostRequestBytes = 4096;
-constexpr uint64_t kSegmentBytes = uint64_t{16} << 20;
-constexpr uint64_t kSegmentsInRing = 8;
 constexpr int kBacklog = 8;
 
 using Fields = std::vector<std::string>;
@@ -348,9 +346,9 @@ class ControlServer {
     if (!parse(total_ns, most_ns) || !parse(total_bytes, most_bytes) || most_ns > uint64_t{1} << 62) {
       return refusal("the limits are no numbers", "");
     }
-    options.segments = {kSegmentBytes, 0, most_bytes, static_cast<int64_t>(most_ns)};
-    if (most_bytes != 0) options.segments.segment_bytes = std::min(kSegmentBytes, most_bytes / kSegmentsInRing + 1);
-    if (most_ns != 0) options.segments.segment_ns = static_cast<int64_t>(most_ns / kSegmentsInRing + 1);
+    options.segments = capture::SegmentLimits::of_ring(most_bytes, static_cast<int64_t>(most_ns));
+    uint64_t& segment_bytes = options.segments.segment_bytes;
+    segment_bytes = most_bytes == 0 ? capture::kSegmentBytes : std::min(capture::kSegmentBytes, segment_bytes);
     options.journal_only = true;
     options.holder = Holder::kControl;
     options.end_at_exit = stop_listening;

@@ -20,8 +20,6 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kMillion = 1'000'000;
-constexpr uint64_t kSegmentsInRing = 8;
-constexpr uint64_t kListeningSegmentBytes = uint64_t{16} << 20;
 
 std::string variable(const char* name) {
   const char* const value = ::secure_getenv(name);
@@ -59,6 +57,13 @@ int64_t number(const char* name, const char* unit, size_t most_digits) {
   }
 }();
 
+/// The namespace in which this process has its number, such as `pid:[4026531836]`; "" if the system does not say it.
+std::string pid_namespace() {
+  char text[64];
+  const ssize_t length = ::readlink("/proc/self/ns/pid", text, sizeof text);
+  return length < 0 ? std::string() : std::string(text, static_cast<size_t>(length));
+}
+
 int64_t milliseconds(const char* name) { return number(name, "milliseconds", 12) * kNsPerMs; }
 
 }  // namespace
@@ -71,6 +76,7 @@ RunOptions run_options() {
   if (options.start.kinds.empty()) throw std::invalid_argument("COLLECTOR_RUN_KINDS names no kind of activity");
   options.start.paths.search_roots = split(variable("COLLECTOR_RUN_SITES"), ':');
   options.start.journal_texts["process.id"] = std::to_string(::getpid());
+  options.start.journal_texts["process.pid_namespace"] = pid_namespace();
   if (::dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr)
     options.start.journal_texts["process.interpreter"] = "python";
   for (const std::string& name : split(variable("COLLECTOR_RUN_VARIABLES"), ',')) {
@@ -79,8 +85,7 @@ RunOptions run_options() {
   }
   options.start.journal_only = true;
   if (const int64_t most = number("COLLECTOR_RUN_MAX_BYTES", "bytes", 18); most > 0) {
-    options.start.segments.total_bytes = static_cast<uint64_t>(most);
-    options.start.segments.segment_bytes = options.start.segments.total_bytes / kSegmentsInRing + 1;
+    options.start.segments = capture::SegmentLimits::of_ring(static_cast<uint64_t>(most), 0);
   }
   const int64_t budget = number("COLLECTOR_RUN_BUDGET", "millionths", 7);
   if (budget > kMillion) throw std::invalid_argument("COLLECTOR_RUN_BUDGET is more than all of the time");
@@ -94,7 +99,7 @@ RunOptions run_options() {
   if (options.listens) {
     if (listens[0] == '/') options.socket_folder = listens;
     // A part that is written out is made of closed segments.
-    if (!options.start.segments.has_segments()) options.start.segments.segment_bytes = kListeningSegmentBytes;
+    if (!options.start.segments.has_segments()) options.start.segments.segment_bytes = capture::kSegmentBytes;
   }
   options.start.ranges = range_options();
   options.start.watch = options.start.ranges.has_ranges();

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <type_traits>
 
+#include "nvtx/texts.h"
+
 namespace collector::nvtx {
 namespace {
 
@@ -143,7 +145,7 @@ bool CudaNames::wants_comparison() {
   return !drivers_numbers_are_cuptis_ && !(contexts_of_driver_.empty() && streams_of_driver_.empty());
 }
 
-NamedObjects CudaNames::names(const Library* library) {
+NamedObjects CudaNames::known_names(const Library* library) {
   // The lock is not held around calls of CUDA and of the dynamic linker.
   const std::optional<bool> compared =
       library != nullptr && wants_comparison() ? compared_numbers(*library) : std::nullopt;
@@ -159,6 +161,12 @@ NamedObjects CudaNames::names(const Library* library) {
   } else {
     names.unknown += contexts_of_driver_.size() + streams_of_driver_.size();
   }
+  return names;
+}
+
+NamedObjects CudaNames::names(const Library* library) {
+  NamedObjects names = known_names(library);
+  names.cut = cut_names(names.devices) + cut_names(names.contexts) + cut_names(names.streams);
   return names;
 }
 

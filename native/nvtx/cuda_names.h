@@ -19,6 +19,7 @@ struct NamedObjects {
   std::map<std::pair<uint32_t, uint32_t>, std::string> streams;  // by CUPTI's numbers of context and stream
   uint64_t unknown = 0;                                          // contexts and streams whose numbers are not known
   uint64_t dropped = 0;                                          // names that were too many to be kept
+  uint64_t cut = 0;                                              // names of which the beginning was kept
 };
 
 // Thread-safe.
@@ -48,6 +49,8 @@ class CudaNames {
   void put(Names& names, const Key& key, std::string_view name) REQUIRES(mutex_);
   // Whether the numbers of the current context and its default stream are equal; no value if they are not known.
   static std::optional<bool> compared_numbers(const cupti::Library& library);
+  // The names as they were read.
+  NamedObjects known_names(const cupti::Library* library);
   // Whether names depend on that.
   bool wants_comparison() EXCLUDES(mutex_);
 

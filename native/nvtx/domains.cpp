@@ -48,10 +48,11 @@ void* Domains::keep_next(Domain& domain, void* handle) {
 RegisteredString& Domains::register_string(const Domain& domain, std::string_view text) {
   const threads::MutexLock lock(mutex_);
   if (const auto known = by_text_.find({domain.owner, text}); known != by_text_.end()) return *known->second;
-  if (strings_.size() == kMostStrings) return strings_.back();
+  if (!strings_.empty() && strings_.back().is_shared) return strings_.back();
+  num_string_bytes_ += text.size();
   RegisteredString& string = strings_.emplace_back();
   const std::string_view name = domain.name == kXlaDomain ? name_in_title(text) : text;
-  string.is_shared = strings_.size() == kMostStrings;
+  string.is_shared = strings_.size() == kMostStrings || num_string_bytes_ > kMostStringBytes;
   string.name = string.is_shared ? capture::AnnotationLog::kManyNames : name;
   if (string.name != text && !string.is_shared) string.title = text;
   by_text_.emplace(Text(domain.owner, string.title.empty() ? string.name : string.title), &string);
@@ -72,6 +73,7 @@ bool Domains::is_selected(const std::string& name) const {
 }
 
 capture::RangeSelection Domains::select(capture::RangeSelection selection) {
+  for (std::string& name : selection.domains) name = std::string(name_in(name));
   const threads::MutexLock lock(mutex_);
   std::swap(selection_, selection);
   for (Domain& domain : domains_) domain.is_wanted.store(is_selected(domain.name), std::memory_order_relaxed);
@@ -91,7 +93,7 @@ std::vector<std::string> Domains::absent(const std::vector<std::string>& wanted)
   std::vector<std::string> names;
   if (domains_.size() < 2) return names;
   for (const std::string& name : wanted) {
-    const bool is_known = name.empty() || by_name_.count(name) != 0;
+    const bool is_known = name.empty() || by_name_.count(name_in(name)) != 0;
     if (!is_known && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
@@ -100,10 +102,18 @@ std::vector<std::string> Domains::absent(const std::vector<std::string>& wanted)
 void Domains::name_category(Domain& domain, uint32_t category, std::string_view name) {
   const threads::MutexLock lock(mutex_);
   const std::pair key(domain.owner, category);
-  const auto known = categories_.find(key);
-  if (category_names_.size() == kMostCategories || (known != categories_.end() && *known->second == name)) return;
-  const std::string* const kept = &category_names_.emplace_back(name);
-  categories_[key] = kept;
+  auto text = category_names_.find(name);
+  if (text == category_names_.end() && category_names_.size() < kMostCategories) {
+    text = category_names_.emplace(name).first;
+  }
+  const bool has_room = categories_.size() < kMostCategories || categories_.count(key) != 0;
+  const std::string* const kept = text == category_names_.end() || !has_room ? nullptr : &*text;
+  if (kept == nullptr) {
+    have_dropped_categories_.store(true, std::memory_order_relaxed);
+    categories_.erase(key);  // its name before is not its name any more
+  } else {
+    categories_[key] = kept;
+  }
   if (category < kSmallCategories) domain.small_categories[category].store(kept, std::memory_order_release);
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,6 +50,8 @@ class Domains {
   // Numbers of domains and of strings, beyond which all share one.
   static constexpr size_t kMostDomains = 1024;
   static constexpr size_t kMostStrings = size_t{1} << 17;
+  // The largest number of bytes of their texts, likewise.
+  static constexpr size_t kMostStringBytes = size_t{128} << 20;
 
   Domain& default_domain() { return *default_; }
   // The domain of a handle that a program got from us; null is the default domain.
@@ -64,11 +67,13 @@ class Domains {
   // The text of a handle; empty if the handle is not one of ours.
   std::string_view text_of(const void* handle);
 
-  // Names a category of a domain; further names than kMostCategories are forgotten.
+  // Names a category of a domain. Beyond kMostCategories of them, and as many different names, a category has no name.
   static constexpr size_t kMostCategories = 4096;
   void name_category(Domain& domain, uint32_t category, std::string_view name);
   // The name of a category; null if it has none.
   const std::string* category(const Domain& domain, uint32_t category);
+  // Whether there were further ones, so that a category without a name may be one of them.
+  bool have_dropped_categories() const { return have_dropped_categories_.load(std::memory_order_relaxed); }
 
   // Records only these domains from now on; returns the selection before.
   capture::RangeSelection select(capture::RangeSelection selection);
@@ -89,9 +94,12 @@ class Domains {
   capture::RangeSelection selection_ GUARDED_BY(mutex_);
   std::deque<Domain> domains_ GUARDED_BY(mutex_);
   std::map<std::string, Domain*, std::less<>> by_name_ GUARDED_BY(mutex_);
-  std::deque<std::string> category_names_ GUARDED_BY(mutex_);  // never removed, because ranges may be using them
+  // Never removed, because ranges may be using them.
+  std::set<std::string, std::less<>> category_names_ GUARDED_BY(mutex_);
+  std::atomic<bool> have_dropped_categories_{false};
   std::map<std::pair<capture::Owner, uint32_t>, const std::string*> categories_ GUARDED_BY(mutex_);
   std::deque<RegisteredString> strings_ GUARDED_BY(mutex_);
+  size_t num_string_bytes_ GUARDED_BY(mutex_) = 0;
   using Text = std::pair<capture::Owner, std::string_view>;
   struct TextHash {
     size_t operator()(const Text& text) const {

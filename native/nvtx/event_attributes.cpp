@@ -39,9 +39,9 @@ std::string_view written(NumberText& text, const char* format, double value) {
 }
 
 // The texts of structured payloads, behind the whole text of a title of which only a part is the range's name.
+// `is_whole` becomes false if one of them cannot be read because there are too many schemas.
 std::string_view structured_payload_in(const Domain& domain, const EventAttributes& attributes, Domains& domains,
-                                       PayloadSchemas& schemas) {
-  constexpr int32_t kMostPayloads = 16;
+                                       PayloadSchemas& schemas, bool& is_whole) {
   thread_local ThreadText buffer;
   if (ThreadText::are_all_gone()) return {};
   std::string& text = buffer.text;
@@ -49,14 +49,14 @@ std::string_view structured_payload_in(const Domain& domain, const EventAttribut
   if (const RegisteredString* const string = registered_in(attributes)) text = string->title;
   const auto* const data = reinterpret_cast<const PayloadData*>(attributes.payload);
   if (attributes.payload_type != kExtendedPayload || data == nullptr) return text;
-  for (int32_t i = 0; i < std::min(attributes.reserved, kMostPayloads); ++i) {
+  for (int32_t i = 0; i < attributes.reserved && text.size() <= store::kLongestName; ++i) {
     const size_t before = text.size();
     if (before > 0) text.append(", ");
     const size_t begin = text.size();
-    schemas.append_text(domain, data[i], domains, text);
+    if (!schemas.append_text(domain, data[i], domains, text)) is_whole = false;
     if (text.size() == begin) text.resize(before);
   }
-  return name_in(std::string_view(text));
+  return beginning_of(text);
 }
 
 }  // namespace
@@ -85,12 +85,17 @@ std::string_view StatedTexts::payload_in(const Domain& domain, const EventAttrib
     case kFloat:
       return written(payload_, "%.9g", static_cast<double>(payload_as<float>(bytes)));
     default:  // a structured one, or a title alone
-      return structured_payload_in(domain, attributes, domains, schemas);
+      break;
   }
+  bool is_whole = true;
+  const std::string_view text = structured_payload_in(domain, attributes, domains, schemas, is_whole);
+  if (!is_whole) texts_.is_shared = true;
+  return text;
 }
 
 std::string_view StatedTexts::category_in(const Domain& domain, uint32_t category, Domains& domains) {
   const std::string* const name = domains.category(domain, category);
+  if (name == nullptr && domains.have_dropped_categories()) texts_.is_shared = true;
   return name != nullptr ? std::string_view(*name) : written(category_, category);
 }
 

@@ -53,12 +53,12 @@ class StatedTexts {
     const RegisteredString* const string = registered_in(attributes);
     texts_.name = name.empty() ? kNoName : name;
     texts_.domain = domain.name;
+    texts_.is_shared = domain.is_shared || (string != nullptr && string->is_shared);
     if (attributes.category != 0) texts_.category = category_in(domain, attributes.category, domains);
     if (attributes.payload_type != 0 || (string != nullptr && !string->title.empty())) {
       texts_.payload = payload_in(domain, attributes, domains, schemas);
     }
     texts_.color = attributes.color_type == kArgb ? attributes.color : 0;
-    texts_.is_shared = domain.is_shared || (string != nullptr && string->is_shared);
   }
   StatedTexts(const StatedTexts&) = delete;
   StatedTexts& operator=(const StatedTexts&) = delete;

@@ -541,6 +541,7 @@ capture::Names stated_names() {
   }
   names.numbers["nvtx_names_unknown"] = static_cast<int64_t>(objects.unknown);
   names.numbers["nvtx_names_dropped"] = static_cast<int64_t>(threads.dropped + objects.dropped);
+  names.numbers["nvtx_names_cut"] = static_cast<int64_t>(threads.cut + objects.cut);
   return names;
 }
 
@@ -608,9 +609,10 @@ Status status(const std::vector<std::string>& wanted) {
   status.domains = domain_names(wanted);
   status.failures = self.failures.load(std::memory_order_relaxed);
   status.cuda_names = self.cuda_names.names(self.session.known_library());
-  ThreadNames::Known threads = self.thread_names.known();
+  ThreadNames::Known threads = self.thread_names.of_living_threads();
   status.thread_names = std::move(threads.names);
   status.names_dropped = status.cuda_names.dropped + threads.dropped;
+  status.names_cut = status.cuda_names.cut + threads.cut;
   status.next_tool_trouble = self.next.trouble();
   if (!threads::lock_within(self.mutex, threads::kPatience)) return status;
   const threads::MutexLock lock(self.mutex, std::adopt_lock);

@@ -34,10 +34,11 @@ struct DomainNames {
 struct Status {
   std::vector<std::string> libraries;  // the libraries with a copy of NVTX that call the handler
   DomainNames domains;
-  std::string next_tool_trouble;  // why the next tool could not be loaded
-  std::map<uint32_t, std::string> thread_names;
+  std::string next_tool_trouble;                 // why the next tool could not be loaded
+  std::map<uint32_t, std::string> thread_names;  // of threads that exist
   NamedObjects cuda_names;
   uint64_t names_dropped;  // of threads and of CUDA's objects: they were too many to be kept
+  uint64_t names_cut;      // likewise: their beginnings were kept
   uint64_t failures;       // calls that were not recorded because memory ran out
 };
 

@@ -11,14 +11,15 @@
 namespace collector::nvtx {
 namespace {
 
-constexpr int kMostDepth = 4;  // of schemas inside schemas
+constexpr int kMostDepth = 4;                      // of schemas inside schemas
+constexpr size_t kLargestArray = size_t{1} << 32;  // bytes; sums of sizes do not overflow
 
 template <typename Attributes, typename Field>
 bool has(const Attributes& attributes, Field field) {
   return (attributes.field_mask & static_cast<uint64_t>(field)) != 0;
 }
 
-std::string text_of(const char* text) { return std::string(name_in(text)); }
+std::string text_of(const char* text) { return std::string(text_at(text)); }
 
 size_t size_of_number(uint64_t type) {
   switch (type) {
@@ -121,31 +122,52 @@ void append_number_of(uint64_t type, const unsigned char* at, std::string& to) {
   }
 }
 
-// Line breaks, of which XLA's texts have many, are spaces in one line; those at the ends are left out.
+// The text of a payload that ends with `size`, if not before.
+std::string_view text_within(const unsigned char* at, size_t size) {
+  const auto* const text = reinterpret_cast<const char*>(at);
+  return beginning_of({text, ::strnlen(text, std::min(size, kLongestRead + 1))});
+}
+
+// Line breaks, of which XLA's texts have many, are spaces in one line; those at the ends are left out. A text that is
+// too long keeps its length, by which it is known as cut.
 void append_line(std::string_view text, std::string& to) {
   constexpr std::string_view kBreaks = "\n\r\t ";
-  const size_t first = text.find_first_not_of(kBreaks);
-  if (first == std::string_view::npos) return;
-  text = text.substr(first, text.find_last_not_of(kBreaks) - first + 1);
+  if (text.size() <= store::kLongestName) {
+    const size_t first = text.find_first_not_of(kBreaks);
+    if (first == std::string_view::npos) return;
+    text = text.substr(first, text.find_last_not_of(kBreaks) - first + 1);
+  }
   for (const char letter : text) to.push_back(static_cast<unsigned char>(letter) < ' ' ? ' ' : letter);
 }
 
 }  // namespace
 
+bool PayloadSchemas::take_room(size_t num_entries) {
+  // Later ones may contain the first one that was not kept.
+  if (is_full_ || schemas_.size() == kMostSchemas || num_entries > kMostEntries - num_entries_) {
+    is_full_ = true;
+    return false;
+  }
+  num_entries_ += num_entries;
+  return true;
+}
+
 uint64_t PayloadSchemas::keep(const Domain& domain, uint64_t wanted_id, Schema schema) {
-  if (schemas_.size() == kMostSchemas) return 0;
   const uint64_t id = wanted_id != 0 ? wanted_id : kFirstDynamicId + schemas_.size();
   schemas_.push_back(std::move(schema));
   by_id_[{domain.owner, id}] = &schemas_.back();
   return id;
 }
 
-const PayloadSchemas::Schema* PayloadSchemas::find(const Domain& domain, uint64_t id) const {
+const PayloadSchemas::Schema* PayloadSchemas::find(const Domain& domain, uint64_t id) {
   const auto found = by_id_.find({domain.owner, id});
-  return found == by_id_.end() ? nullptr : found->second;
+  if (found != by_id_.end()) return found->second;
+  const bool may_be_registered = id >= kFirstStaticId || id == 0;  // 0 is given to those that are not kept
+  lacks_schema_ = lacks_schema_ || (is_full_ && may_be_registered);
+  return nullptr;
 }
 
-PayloadSchemas::Layout PayloadSchemas::layout_of(const Domain& domain, const Entry& entry) const {
+PayloadSchemas::Layout PayloadSchemas::layout_of(const Domain& domain, const Entry& entry) {
   if ((entry.flags & kIsPointer) != 0) return {sizeof(void*), alignof(void*)};
   Layout layout;
   if (entry.type == kCstring || entry.type == kCstringUtf8) {
@@ -161,7 +183,7 @@ PayloadSchemas::Layout PayloadSchemas::layout_of(const Domain& domain, const Ent
     layout = {inner->size, inner->alignment};
   }
   if ((entry.flags & kArrayMask) == kFixedArray) {
-    if (entry.length > kLongestText) return {};
+    if (layout.size != 0 && entry.length > kLargestArray / layout.size) return {};
     layout.size *= entry.length;
   }
   return layout;
@@ -173,12 +195,12 @@ uint64_t PayloadSchemas::add_schema(const Domain& domain, const SchemaAttributes
     return 0;
   }
   const threads::MutexLock lock(mutex_);
+  if (!take_room(attributes->num_entries)) return 0;
   Schema schema;
   if (has(*attributes, SchemaField::kType)) schema.type = attributes->type;
   const size_t pack = has(*attributes, SchemaField::kAlignment) ? attributes->pack_align : 0;
-  const size_t count = std::min(attributes->num_entries, kMostEntries);
   size_t end = 0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < attributes->num_entries; ++i) {
     const SchemaEntry& given = attributes->entries[i];
     Entry entry{given.flags, given.type, text_of(given.name), given.array_or_union_detail, given.offset};
     Layout layout = layout_of(domain, entry);
@@ -199,23 +221,23 @@ uint64_t PayloadSchemas::add_enum(const Domain& domain, const EnumAttributes* at
       !has(*attributes, EnumField::kSize) || attributes->entries == nullptr || attributes->size > sizeof(uint64_t)) {
     return 0;
   }
+  const threads::MutexLock lock(mutex_);
+  if (!take_room(attributes->num_entries)) return 0;
   Schema schema;
   schema.size = schema.alignment = std::max<size_t>(attributes->size, 1);
-  for (size_t i = 0; i < std::min(attributes->num_entries, kMostEntries); ++i) {
+  for (size_t i = 0; i < attributes->num_entries; ++i) {
     schema.values.emplace_back(attributes->entries[i].value, text_of(attributes->entries[i].name));
   }
-  const threads::MutexLock lock(mutex_);
   return keep(domain, has(*attributes, EnumField::kSchemaId) ? attributes->schema_id : 0, std::move(schema));
 }
 
 bool PayloadSchemas::append_value(const Domain& domain, const Entry& entry, const unsigned char* at, size_t size,
-                                  Domains& known, int depth, std::string& to) const {
+                                  Domains& known, int depth, std::string& to) {
   if (entry.type == kCstring || entry.type == kCstringUtf8) {
     if (entry.length > 0) {
-      const auto* const text = reinterpret_cast<const char*>(at);
-      append_line({text, ::strnlen(text, size)}, to);
+      append_line(text_within(at, size), to);
     } else {
-      append_line(name_in(read<const char*>(at)), to);
+      append_line(text_at(read<const char*>(at)), to);
     }
     return true;
   }
@@ -231,7 +253,7 @@ bool PayloadSchemas::append_value(const Domain& domain, const Entry& entry, cons
       return true;
     }
     if (entry.type != kChar) to.push_back('[');
-    for (size_t i = 0; i < entry.length; ++i) {
+    for (size_t i = 0; i < entry.length && to.size() <= kLongestRead; ++i) {
       if (entry.type == kChar && at[i] == 0) break;
       if (entry.type != kChar && i > 0) to.append(", ");
       append_number_of(entry.type, at + i * number, to);
@@ -258,12 +280,11 @@ bool PayloadSchemas::append_value(const Domain& domain, const Entry& entry, cons
   return true;
 }
 
-void PayloadSchemas::append_part(const Domain& domain, const Part& part, Domains& known, int depth,
-                                 std::string& to) const {
+void PayloadSchemas::append_part(const Domain& domain, const Part& part, Domains& known, int depth, std::string& to) {
   if (part.schema.type != kStaticSchema || depth > kMostDepth) return;
   const size_t begin = to.size();
   for (const Entry& entry : part.schema.entries) {
-    if (to.size() > kLongestText) return;
+    if (to.size() > kLongestRead) return;
     const Layout layout = layout_of(domain, entry);
     const bool is_elsewhere = (entry.flags & (kIsPointer | kIsOffset)) != 0;
     const bool is_inside = layout.size != 0 && entry.offset <= part.size && layout.size <= part.size - entry.offset;
@@ -275,23 +296,24 @@ void PayloadSchemas::append_part(const Domain& domain, const Part& part, Domains
   }
 }
 
-void PayloadSchemas::append_text(const Domain& domain, const PayloadData& data, Domains& known, std::string& to) {
-  if (data.payload == nullptr || data.size == 0) return;
+bool PayloadSchemas::append_text(const Domain& domain, const PayloadData& data, Domains& known, std::string& to) {
+  if (data.payload == nullptr || data.size == 0) return true;
   const auto* const bytes = static_cast<const unsigned char*>(data.payload);
   const threads::MutexLock lock(mutex_);
-  if (data.schema_id >= kFirstStaticId) {
+  lacks_schema_ = false;
+  if (data.schema_id >= kFirstStaticId || data.schema_id == 0) {
     const Schema* const schema = find(domain, data.schema_id);
     if (schema != nullptr && data.size != SIZE_MAX) append_part(domain, {*schema, bytes, data.size}, known, 0, to);
   } else if (data.schema_id == kCstring || data.schema_id == kCstringUtf8) {
-    const auto* const text = static_cast<const char*>(data.payload);
-    append_line({text, ::strnlen(text, std::min(data.size, kLongestText))}, to);
+    append_line(text_within(bytes, data.size), to);
   } else if (const size_t number = size_of_number(data.schema_id); number != 0 && data.size != SIZE_MAX) {
-    for (size_t at = 0; data.size - at >= number && to.size() <= kLongestText; at += number) {
+    for (size_t at = 0; data.size - at >= number && to.size() <= kLongestRead; at += number) {
       if (at > 0) to.append(", ");
       append_number_of(data.schema_id, bytes + at, to);
     }
   }
-  if (to.size() > kLongestText) to.resize(name_in(to).size());
+  to.resize(beginning_of(to).size());
+  return !lacks_schema_;
 }
 
 }  // namespace collector::nvtx

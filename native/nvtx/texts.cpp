@@ -11,8 +11,6 @@
 namespace collector::nvtx {
 namespace {
 
-bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 void append_utf8(std::string& to, uint32_t character) {
   const bool is_surrogate = character >= 0xD800 && character < 0xE000;
   if (character > 0x10FFFF || is_surrogate) character = 0xFFFD;
@@ -35,34 +33,33 @@ void append_utf8(std::string& to, uint32_t character) {
   }
 }
 
-std::string_view shortened(std::string_view text) {
-  if (text.size() <= kLongestName) return text;
-  size_t end = kLongestName;
-  while (end > kLongestName - 4 && continues_character(text[end])) --end;
-  return text.substr(0, end);
-}
-
 // The part of `text` after `key`; empty: the key is not in it.
 std::string_view after(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
   return at == std::string_view::npos ? std::string_view() : text.substr(at + key.size());
 }
 
-// The list that the text begins with; empty: it begins with none, or the list does not end.
+// The list that the text begins with, or its beginning if it is too long; empty: the text begins with none, or the list
+// does not end.
 std::string_view list_in(std::string_view text) {
   size_t depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '[') ++depth;
     if (text[at] == ']' && --depth == 0) return text.substr(0, at + 1);
-    if (depth == 0) break;
+    if (depth == 0) return {};
   }
-  return {};
+  return text.size() > store::kLongestName ? text : std::string_view();
 }
 
 }  // namespace
 
+std::string_view text_at(const char* text) {
+  if (text == nullptr) return {};
+  return beginning_of(std::string_view(text, ::strnlen(text, kLongestRead + 1)));
+}
+
 std::string_view name_in(std::string_view text) {
-  text = shortened(text);
+  text = beginning_of(text);
   for (size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
     const std::string_view rest = text.substr(comma);
     for (const std::string_view number : {", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "}) {
@@ -94,23 +91,20 @@ std::string_view name_in_title(std::string_view text) {
   return name.empty() ? text : name;
 }
 
-std::string_view name_in(const char* text) {
-  if (text == nullptr) return {};
-  return name_in(std::string_view(text, ::strnlen(text, kLongestName + 1)));
-}
+std::string_view name_in(const char* text) { return name_in(text_at(text)); }
 
 OpText op_in(const char* text) {
-  if (text == nullptr) return {};
-  const std::string_view whole = shortened(std::string_view(text, ::strnlen(text, kLongestName + 1)));
+  const std::string_view whole = text_at(text);
   OpText op;
   op.name = name_in(whole);
-  const std::string_view stated = whole.substr(op.name.size());
-  if (stated.empty()) return op;
+  if (op.name.size() == whole.size()) return op;
+  const std::string_view stated = text_at(text + op.name.size());
   const std::string_view sequence = after(stated, ", seq = ");
   uint64_t number = 0;
   const auto read = std::from_chars(sequence.data(), sequence.data() + sequence.size(), number);
   if (read.ec == std::errc() && number < INT64_MAX) op.sequence = number + 1;
-  op.shapes = list_in(after(stated, ", sizes = "));
+  const std::string_view shapes = after(stated, ", sizes = ");
+  if (!shapes.empty()) op.shapes = list_in(text_at(shapes.data()));
   return op;
 }
 
@@ -119,7 +113,7 @@ std::string_view name_in(const wchar_t* text) {
   if (text == nullptr || ThreadText::are_all_gone()) return {};
   std::string& buffer = thread_text.text;
   buffer.clear();
-  for (; *text != 0 && buffer.size() <= kLongestName; ++text) append_utf8(buffer, static_cast<uint32_t>(*text));
+  for (; *text != 0 && buffer.size() <= kLongestRead; ++text) append_utf8(buffer, static_cast<uint32_t>(*text));
   return name_in(std::string_view(buffer));
 }
 

@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "nvtx/texts.h"
+
 namespace collector::nvtx {
 namespace {
 
@@ -34,17 +36,17 @@ void ThreadNames::make_room() {
   }
 }
 
-ThreadNames::Known ThreadNames::known() {
-  const threads::MutexLock lock(mutex_);
-  return known_;
-}
-
 ThreadNames::Known ThreadNames::of_living_threads() {
-  Known found = known();
+  Known found;
+  {
+    const threads::MutexLock lock(mutex_);
+    found = known_;
+  }
   for (auto named = found.names.begin(); named != found.names.end();) {
     const bool is_stated = !named->second.empty() && is_own_thread(named->first);
     named = is_stated ? std::next(named) : found.names.erase(named);
   }
+  found.cut = cut_names(found.names);
   return found;
 }
 

@@ -17,13 +17,12 @@ class ThreadNames {
   struct Known {
     std::map<uint32_t, std::string> names;
     uint64_t dropped = 0;  // names that were too many to be kept
+    uint64_t cut = 0;      // names of which the beginning was kept
   };
 
   void name(uint32_t thread_id, std::string_view name);
 
-  // All names, those of threads that have ended included.
-  Known known();
-  // The same, without names that are empty, and those of threads that have ended or are of other processes.
+  // Without names that are empty, and those of threads that have ended or are of other processes.
   Known of_living_threads();
 
   // For forks.

@@ -10,7 +10,8 @@ namespace collector::stepstats {
 namespace {
 
 constexpr auto kNpos = std::string_view::npos;
-constexpr std::string_view kEquals = " = ";  // between an annotation and its op in a label
+constexpr std::string_view kNoName = "unknown";  // the short name of kernels without a name
+constexpr std::string_view kEquals = " = ";      // between an annotation and its op in a label
 
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
@@ -114,6 +115,12 @@ void parse_name(std::string_view name, Activity& activity) {
   if (activity.op == activity.name) activity.op = {};
 }
 
+// Takes the whole name of a kernel, which is empty for one without a name.
+void take_whole_name(std::string_view whole_name, Activity& activity) {
+  activity.is_unnamed = whole_name.empty() && activity.name == kNoName;
+  activity.full_name = whole_name == activity.name ? std::string_view() : whole_name;
+}
+
 void clear(Activity& activity) {
   for (std::string_view Activity::* text :
        {&Activity::full_name, &Activity::op, &Activity::inputs, &Activity::copy_kind, &Activity::from, &Activity::to}) {
@@ -122,6 +129,7 @@ void clear(Activity& activity) {
   activity.num_bytes = -1;
   activity.num_details = 0;
   activity.is_typed = false;
+  activity.is_unnamed = false;
 }
 
 // Reads the columns of GPU work, except for those that only become arguments.
@@ -130,11 +138,11 @@ void read_gpu_columns(const Node& node, KernelNames& names, Activity& activity) 
   const TypedActivity& columns = activity.columns;
   if (columns.kind() == TableKind::kKernel) {
     activity.category = Category::kKernel;
-    activity.full_name = names.whole_name(columns[Field::kNameId]);
-    if (activity.full_name.empty()) {
-      activity.full_name = has_launch_shape(columns) ? node.label.substr(0, node.label.rfind(" regs:")) : node.label;
+    std::string_view whole_name = names.whole_name(columns[Field::kNameId]);
+    if (whole_name.empty()) {
+      whole_name = has_launch_shape(columns) ? node.label.substr(0, node.label.rfind(" regs:")) : node.label;
     }
-    if (activity.full_name == activity.name) activity.full_name = {};
+    take_whole_name(whole_name, activity);
     return;
   }
   if (columns[Field::kNumBytes] != 0) activity.num_bytes = columns[Field::kNumBytes];
@@ -225,8 +233,7 @@ void read_gpu_activity(const Node& node, KernelNames& names, Activity& activity)
     activity.category = Category::kSync;
   } else {
     activity.category = Category::kKernel;
-    activity.full_name = take_details(label, activity);
-    if (activity.full_name == activity.name) activity.full_name = {};
+    take_whole_name(take_details(label, activity), activity);
   }
 }
 
@@ -244,14 +251,11 @@ void read_host_activity(const Node& node, Activity& activity) {
       case TableKind::kOverhead:
         activity.category = Category::kOverhead;
         return;
-      case TableKind::kNvtxRange:
-      case TableKind::kOtherRange:
-      case TableKind::kJitOperation:
-      case TableKind::kMemoryOperation:
+      default:
+        if (activity.columns.kind() != TableKind::kOtherRange && side_table_of(activity.columns.kind()) == nullptr)
+          break;
         activity.category = Category::kOther;
         return;
-      default:
-        break;
     }
   }
   if (!activity.is_typed && is_api_name(node.name)) {

@@ -42,6 +42,7 @@ struct Activity {
 
   std::string_view name;       // "sgemm", "MEMCPYHtoD", "cudaLaunchKernel", "layer1/conv"
   std::string_view full_name;  // of a kernel: "void sgemm<float>(...)"; empty if it adds nothing to `name`
+  bool is_unnamed = false;     // a kernel without a name, which is displayed as `name`
   std::string_view op;         // of GPU work, the annotation around its launch; of a host op, its type
   std::string_view inputs;     // of a host op, in the form of the label
   Category category = Category::kOther;

@@ -36,7 +36,11 @@ constexpr std::array<std::string_view, LabelledActivities::kColumns> kNames = {
     "block_x",
     "block_y",
     "block_z",
+    "table",
+    "table_row",
 };
+
+constexpr size_t kKindBytes = 2;  // of an Activity that states its kind alone
 
 struct Word {
   std::string_view key;
@@ -66,7 +70,7 @@ void read_numbers(std::string_view text, size_t count, int64_t* to) {
 
 class Reader {
  public:
-  explicit Reader(LabelledActivities& found) : found_(found) {}
+  Reader(LabelledActivities& found, TypedRows& typed, std::string_view whole) : found_(found), columns_(typed, whole) {}
 
   void read(const Node& node, const Span& span, const DeviceName& device);
 
@@ -78,11 +82,21 @@ class Reader {
   }
 
   LabelledActivities& found_;
-  KernelNames no_names_;  // nodes with columns are not read here
+  TypedRowsReader columns_;
+  KernelNames no_names_;  // the texts of a recording are missing
   Activity activity_;
 };
 
 void Reader::read(const Node& node, const Span& span, const DeviceName& device) {
+  // Nodes of drawn traces state the kind of a row beside calls, and nothing of its columns.
+  const bool is_beside = is_beside_calls(kind_of(node.activity));
+  const bool has_columns = node.activity.size() > (is_beside ? kKindBytes : 0);
+  const int64_t table_row = has_columns ? columns_.read(node.activity, node, 0) : TypedRowsReader::kNoRow;
+  const bool is_typed = table_row != TypedRowsReader::kNoRow;
+  if (!is_typed && is_beside) {
+    ++found_.num_unlabelled;
+    return;
+  }
   device.on_gpu ? read_gpu_activity(node, no_names_, activity_) : read_host_activity(node, activity_);
   // Whatever their names are: a copy whose kind is not stated is no kernel.
   if (device.kind == DeviceKind::kCopies && activity_.category == Category::kKernel) {
@@ -97,12 +111,18 @@ void Reader::read(const Node& node, const Span& span, const DeviceName& device) 
   row[LabelledActivities::kScheduledNs] = scheduled_ns_of(node);
   row[LabelledActivities::kThreadId] = node.thread_id;
   row[LabelledActivities::kCorrelationId] = node.correlation_id;
-  row[LabelledActivities::kName] = text_number(activity_.full_name.empty() ? activity_.name : activity_.full_name);
+  if (!activity_.is_unnamed) {
+    row[LabelledActivities::kName] = text_number(activity_.full_name.empty() ? activity_.name : activity_.full_name);
+  }
   row[LabelledActivities::kOp] = text_number(activity_.op);
   row[LabelledActivities::kNumBytes] = activity_.num_bytes;
   row[LabelledActivities::kCopyKind] = text_number(activity_.copy_kind);
   row[LabelledActivities::kFrom] = text_number(activity_.from);
   row[LabelledActivities::kTo] = text_number(activity_.to);
+  if (is_typed) {
+    row[LabelledActivities::kTable] = static_cast<int64_t>(kind_of(node.activity));
+    row[LabelledActivities::kTableRow] = table_row;
+  }
   for (size_t at = 0; at < activity_.num_details; ++at) {
     const Detail& detail = activity_.details[at];
     for (const Word& word : kWords) {
@@ -220,26 +240,23 @@ LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label) {
   return work;
 }
 
-LabelledActivities read_labelled_activities(const StepStats& step) {
+LabelledActivities read_labelled_activities(const StepStats& step, TypedRows& typed) {
   LabelledActivities found;
-  Reader reader(found);
+  Reader reader(found, typed, step.bytes());
   const std::vector<Group> groups = make_groups(step, nullptr);
   const PossibleTimes times(step, groups);
   const auto read_group = [&](const Group& group, const auto& is_repeated) {
     found.devices.push_back({group.device, group.name});
+    size_t node_number = 0;
     for (const Device* const device : group.parts) {
       found.thread_names.insert(found.thread_names.end(), device->thread_names.begin(), device->thread_names.end());
       step.for_each_node(*device, [&](Node& node) {
         const Span span = span_of(node);
-        const bool is_labelled = !is_beside_calls(kind_of(node.activity));
-        node.activity = {};  // only labels are read here
+        if (node.activity.empty() && !group.activities.empty()) node.activity = group.activities[node_number];
+        ++node_number;
         if (!times.has(span)) {
           ++found.num_untimed;
-        } else if (is_repeated(span)) {
-          return;
-        } else if (!is_labelled) {
-          ++found.num_unlabelled;
-        } else {
+        } else if (!is_repeated(span)) {
           reader.read(node, span, group.name);
         }
       });

@@ -1,4 +1,5 @@
-// Reads the names and labels of a step's nodes into columns, for files that contain nothing better.
+// Reads the names and labels of a step's nodes into columns, for files without the texts and links of a recording, and
+// the columns of nodes that have them.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "stepstats/devices.h"
 #include "stepstats/name_table.h"
 #include "stepstats/step_stats.h"
+#include "stepstats/typed_rows.h"
 
 namespace collector::stepstats {
 
@@ -41,6 +43,8 @@ struct LabelledActivities {
     kBlockX,
     kBlockY,
     kBlockZ,
+    kTable,     // Activity.Kind of a node with columns
+    kTableRow,  // its row in that table
     kColumns
   };
   static constexpr int64_t kAbsent = -1;
@@ -56,7 +60,7 @@ struct LabelledActivities {
   std::vector<ReadDevice> devices;
   std::vector<ThreadName> thread_names;  // of all devices
   uint64_t num_untimed = 0;              // nodes without a possible time
-  uint64_t num_unlabelled = 0;           // nodes whose content is in their columns alone
+  uint64_t num_unlabelled = 0;           // nodes whose content is in columns of a table that is not read
 };
 
 // The contents of the name and label of a node of a GPU.
@@ -73,8 +77,9 @@ struct LabelledGpuWork {
 
 LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label);
 
-// Each activity of a GPU once, and the nodes of all other devices. Throws WireError. The views refer to the step.
-LabelledActivities read_labelled_activities(const StepStats& step);
+// Each activity of a GPU once, and the nodes of all other devices. The columns of nodes are appended to the tables of
+// `typed`, with wall times. Throws WireError. The views refer to the step.
+LabelledActivities read_labelled_activities(const StepStats& step, TypedRows& typed);
 
 // The names of the columns, in the order of `Column`.
 std::vector<std::string_view> labelled_column_names();

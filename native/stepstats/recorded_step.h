@@ -1,14 +1,17 @@
 // Encodes a recording as StepStats in wire format, in one pass over the recording's columns.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kinds/generated/activities.h"
 #include "stepstats/recorded_table.h"
 
 namespace collector::stepstats {
@@ -27,15 +30,15 @@ struct HostDevice {
 
 // The texts by `name_id`; empty for ids that no row has.
 struct RecordedStep {
-  RecordedTable kernels, memcpys, memsets, api_calls, external_correlations, synchronizations, overheads,
-      jit_operations, memory_operations, annotations, graph_launches, nvtx_ranges, other_ranges;
+  RecordedTable kernels, memcpys, memsets, api_calls, external_correlations, annotations, graph_launches, other_ranges;
+  std::array<RecordedTable, std::size(kSideTables)> side_tables;  // in the order of kSideTables
   std::string device_prefix;
   int64_t offset_ns = 0;  // wall time minus CUPTI's time
 
   std::vector<std::string> short_names;  // of kernels, by name_id: "add<float>"
   std::vector<std::string> whole_names;  // of kernels, by name_id: "void add<float>(float*)"
   std::vector<std::string> api_names;    // by name_id: "cudaLaunchKernel"
-  std::vector<std::string> range_names;  // of NVTX ranges, by name_id
+  std::vector<std::string> side_names;   // of rows of side tables that have one, by name_id
   std::vector<std::string> graph_names;  // likewise
   std::vector<std::string> other_range_names;
   std::vector<std::string> paths;  // of annotations, by name_id: "layer1/conv"

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,28 +17,21 @@ namespace collector::stepstats {
 namespace {
 
 // What the devices of a table share: there can be as many of them as rows.
-struct SideTable {
-  SideTable(const RecordedTable& table, bool has_end) : activities(table) { times.add(table, has_end); }
+struct SideRows {
+  SideRows(const RecordedTable& table, bool has_end) : activities(table) { times.add(table, has_end); }
 
   ActivityEncoder activities;
   RowTimes times;
 };
 
-// The device of a table with neither calls nor GPU work: waits, overheads, JIT operations, memory operations, NVTX
-// ranges, graphs.
+// The device of a table with neither calls nor GPU work: a side table, or launches of graphs.
 class SideDevice final : public DeviceEncoder {
  public:
-  SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
-             const std::function<std::string_view(int64_t)>& text_of, bool has_end, bool has_correlation = true)
-      : SideDevice(
-            step, std::make_shared<const SideTable>(table, has_end), device,
-            [kind = table[kind_column], text_of](uint32_t row) { return text_of(kind[row]); },
-            has_correlation ? table["correlation_id"] : ColumnView{}) {}
-  SideDevice(const RecordedStep& step, const std::shared_ptr<const SideTable>& table, const char* device,
+  SideDevice(const RecordedStep& step, const std::shared_ptr<const SideRows>& table, std::string_view device,
              std::function<std::string_view(uint32_t)> name_of, ColumnView correlation)
       : SideDevice(step, table, device, std::move(name_of), correlation, table->times.host_order()) {}
   // `order`: the rows of the device.
-  SideDevice(const RecordedStep& step, std::shared_ptr<const SideTable> table, const char* device,
+  SideDevice(const RecordedStep& step, std::shared_ptr<const SideRows> table, std::string_view device,
              std::function<std::string_view(uint32_t)> name_of, ColumnView correlation, std::vector<uint32_t> order)
       : table_(std::move(table)),
         offset_ns_(step.offset_ns),
@@ -45,7 +39,8 @@ class SideDevice final : public DeviceEncoder {
         name_of_(std::move(name_of)),
         order_(std::move(order)) {
     bytes_.reserve(order_.size());
-    head_.name = step.device_prefix + device;
+    head_.name = step.device_prefix;
+    head_.name.append(device);
     for (const uint32_t row : order_) {
       Measure plain;
       put(plain, row);
@@ -80,7 +75,7 @@ class SideDevice final : public DeviceEncoder {
     if (correlation_.data != nullptr) put_number(sink, kCorrelationId, correlation_[row]);
   }
 
-  std::shared_ptr<const SideTable> table_;
+  std::shared_ptr<const SideRows> table_;
   int64_t offset_ns_;
   ColumnView correlation_;
   std::function<std::string_view(uint32_t)> name_of_;  // the text holds until the next call
@@ -92,23 +87,21 @@ class SideDevice final : public DeviceEncoder {
 }  // namespace
 
 void add_side_devices(const RecordedStep& step, DeviceEncoders& encoders) {
-  const auto add = [&](const RecordedTable& table, const char* device, const char* kind_column,
-                       const std::function<std::string_view(int64_t)>& text_of, bool has_end,
-                       bool has_correlation = true) {
-    encoders.push_back(
-        std::make_unique<SideDevice>(step, table, device, kind_column, text_of, has_end, has_correlation));
-  };
-  add(step.jit_operations, "/cpu:0/jit", "jit_operation_type", jit_operation_type_text, true);
-  add(step.memory_operations, "/cpu:0/memory", "operation", memory_operation_text, false);
-  const auto range_name = [&step](int64_t name_id) { return text_at(step.range_names, name_id); };
-  add(step.nvtx_ranges, "/cpu:0/nvtx", "name_id", range_name, true, false);
-  add(step.overheads, "/cpu:0/overheads", "overhead_kind", overhead_kind_text, true);
-  add(step.synchronizations, "/cpu:0/waits", "sync_type", sync_type_text, true);
+  for (size_t place = 0; place < step.side_tables.size(); ++place) {
+    const SideTable& side = kSideTables[place];
+    const RecordedTable& table = step.side_tables[place];
+    const auto name_of = [&step, text_of = side.text_of, name = table[side.name_column]](uint32_t row) {
+      return text_of != nullptr ? text_of(name[row]) : text_at(step.side_names, name[row]);
+    };
+    encoders.push_back(std::make_unique<SideDevice>(step, std::make_shared<const SideRows>(table, side.has_end),
+                                                    side.device, name_of,
+                                                    side.has_correlation ? table["correlation_id"] : ColumnView{}));
+  }
 }
 
 void add_graph_devices(const RecordedStep& step, DeviceEncoders& encoders) {
   const RecordedTable& table = step.graph_launches;
-  const auto shared = std::make_shared<const SideTable>(table, true);
+  const auto shared = std::make_shared<const SideRows>(table, true);
   const ColumnView device_id = table["device_id"];
   std::map<int64_t, std::vector<uint32_t>> rows_of;
   for (const uint32_t row : shared->times.host_order()) rows_of[device_id[row]].push_back(row);
@@ -123,7 +116,7 @@ void add_graph_devices(const RecordedStep& step, DeviceEncoders& encoders) {
       return text;
     };
     encoders.push_back(
-        std::make_unique<SideDevice>(step, shared, name.c_str(), name_of, table["correlation_id"], std::move(rows)));
+        std::make_unique<SideDevice>(step, shared, name, name_of, table["correlation_id"], std::move(rows)));
   }
 }
 

@@ -24,7 +24,7 @@ void TypedActivity::read(std::string_view message) {
   WireReader reader(message, message);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    if ((tag & 7) == kVarint && tag >> 3 < kFields) {
+    if ((tag & 7) == kVarint && tag >> 3 < kNumActivityFields) {
       values_[tag >> 3] = reader.read_int64();
     } else {
       reader.skip(tag);

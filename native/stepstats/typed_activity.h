@@ -25,8 +25,7 @@ class TypedActivity {
   int64_t at(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
 
  private:
-  static constexpr uint32_t kFields = 76;  // fields beyond come from later versions
-  std::array<int64_t, kFields> values_{};
+  std::array<int64_t, kNumActivityFields> values_{};
 };
 
 // Whether a kernel's launch shape and registers are known: files of other programs may state none.
@@ -37,11 +36,17 @@ inline bool has_launch_shape(const TypedActivity& kernel) {
   return kernel[ActivityField::kRegistersPerThread] != 0;
 }
 
+// The side table of that kind; null if the table is none.
+constexpr const SideTable* side_table_of(TableKind kind) {
+  for (const SideTable& table : kSideTables) {
+    if (table.kind == kind) return &table;
+  }
+  return nullptr;
+}
+
 // Whether the table holds neither calls or annotations of a host nor GPU work.
 constexpr bool is_beside_calls(TableKind kind) {
-  return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kJitOperation ||
-         kind == TableKind::kMemoryOperation || kind == TableKind::kGraphLaunch || kind == TableKind::kNvtxRange ||
-         kind == TableKind::kOtherRange;
+  return kind == TableKind::kGraphLaunch || kind == TableKind::kOtherRange || side_table_of(kind) != nullptr;
 }
 
 // The kind of an Activity message, its first field; unknown if that is absent.

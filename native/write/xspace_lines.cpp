@@ -152,7 +152,7 @@ class EventWriter {
     event_.append(description.stats);
     if (!options_.causes.empty()) put_stat("_c", kStatInt64, cause_of(timed.span.start_ns));
     if (node.correlation_id != 0 && options_.first_correlation) {
-      put_stat("correlation_id", kStatUint64, *options_.first_correlation + node.correlation_id);
+      put_stat(options_.correlation_stat.c_str(), kStatUint64, *options_.first_correlation + node.correlation_id);
     }
     if (const auto flow = options_.flows.find(timed.index); flow != options_.flows.end()) {
       put_stat("flow", kStatUint64, flow->second);

@@ -37,6 +37,7 @@ struct LineOptions {
   bool by_process = false;
   std::unordered_map<uint32_t, uint32_t> processes;  // of the threads of lines that are there already
   std::optional<uint64_t> first_correlation;         // added to correlation ids; no value: events have none
+  std::string correlation_stat = "correlation_id";   // the name of their stat
 
   struct Cause {
     int64_t start_ns;  // of a step, on its own clock

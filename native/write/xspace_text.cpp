@@ -67,6 +67,7 @@ void XSpaceText::begin_plane(const PlaneTexts& texts, uint64_t process) {
   keys_by_name_.clear();
   unnamed_ = key_of("");
   correlation_ = key_of("correlation_id");
+  launch_correlation_ = key_of("launch_correlation_id");
   for (const auto& [number, metadata] : texts.events) events_[number] = {json_string(metadata.name), metadata.stats};
   for (const auto& [number, text] : texts.stats) {
     stat_texts_[number] = json_string(text);
@@ -146,7 +147,8 @@ void XSpaceText::put_event(std::string_view message) {
     if (i > 0) text_ += ", ";
     text_ += key_texts_[argument.key];
     text_ += ": ";
-    if (argument.key == correlation_ && argument.number > kLargestId) {
+    const bool is_correlation = argument.key == correlation_ || argument.key == launch_correlation_;
+    if (is_correlation && argument.number > kLargestId) {
       // Of traces of several ranks, each of which counts from 1.
       const uint64_t next = kLargestId - correlation_ids_.size();
       append_number(text_, correlation_ids_.try_emplace(argument.number, next).first->second);

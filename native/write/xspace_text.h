@@ -76,8 +76,9 @@ class XSpaceText {
   std::vector<std::string> key_names_;  // not as JSON
   std::unordered_map<std::string, uint32_t> keys_by_name_;
   uint64_t process_ = 0;
-  uint32_t unnamed_ = 0;      // the key of stats without metadata
-  uint32_t correlation_ = 0;  // the key of correlation ids
+  uint32_t unnamed_ = 0;             // the key of stats without metadata
+  uint32_t correlation_ = 0;         // the key of correlation ids
+  uint32_t launch_correlation_ = 0;  // and of those of rows beside the streams of a GPU
 
   // Of the line.
   stepstats::WireReader line_{"", ""};

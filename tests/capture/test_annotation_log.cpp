@@ -157,7 +157,7 @@ TEST_CASE("A part of a session has the texts of its rows, and those of open anno
   program.log.close(program.open(Place{"over"}).id, 5);
   CHECK(texts_of(program.begin_part()) == Texts{"outer", "outer/inner", "over"});
   CHECK(texts_of(program.written) == Texts{"outer", "outer/inner", "over"});
-  program.noted.forget_annotations(5 + RepeatedRows::kLatenessNs + 1);
+  program.noted.forget_ended(5 + RepeatedRows::kLatenessNs + 1);
 
   // Nothing was added since: the same names have other numbers in this part.
   const OpenAnnotation again = program.open_in(outer, "inner");
@@ -166,13 +166,13 @@ TEST_CASE("A part of a session has the texts of its rows, and those of open anno
   program.log.close(program.open_in(outer, "inner").id, 6);
   CHECK(program.changed_texts() ==
         std::map<uint32_t, std::string>{{again.path_id, "outer/inner"}, {deeper.path_id, "outer/inner/deeper"}});
-  program.noted.forget_annotations(6 + RepeatedRows::kLatenessNs + 1);
+  program.noted.forget_ended(6 + RepeatedRows::kLatenessNs + 1);
 
   // The texts of open annotations are repeated in each part, and those of others no more.
   for (const OpenAnnotation* ended : {&again, &deeper}) program.log.close(ended->id, 7);
   for (int part = 0; part < 3; ++part) {
     program.begin_part();
-    program.noted.forget_annotations(7 + RepeatedRows::kLatenessNs + 1);
+    program.noted.forget_ended(7 + RepeatedRows::kLatenessNs + 1);
   }
   CHECK(program.begin_part() ==
         std::map<uint32_t, std::string>{{outer.path_id, "outer"}, {inner.path_id, "outer/inner"}});
@@ -217,7 +217,7 @@ TEST_CASE("A ring without decoded rows tells a bounded number of ended annotatio
   ended.end_ns = 1;
   for (uint64_t round = 0; round < 20; ++round) {
     rows.notice(std::vector<store::AnnotationRow>(10'000, ended));
-    rows.forget_annotations(0);
+    rows.forget_ended(0);
   }
   CHECK(rows.ended.size() == RepeatedRows::kMostEnded);
 }

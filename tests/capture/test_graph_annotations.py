@@ -14,7 +14,7 @@ from kept_tables import assert_equal, assert_kept
 import collector
 from collector.recording.capture import Part
 from collector.recording.capture_window import FOREVER_NS, Span
-from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH, GRAPH_DEGREES, GRAPH_UPDATED
+from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH, GRAPH_DEGREES, GRAPH_UPDATED, NODE_COPIED
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.recording import Recording
 from collector.recording.table import Table
@@ -346,6 +346,27 @@ def test_without_the_callbacks_of_an_instantiation_the_nodes_of_child_graphs_are
     ]  # fmt: skip
     assert capture["counters"]["graphs_uncertain"] == 1
     assert "graphs_before_trace" not in capture["counters"]
+
+
+def test_nodes_that_are_copies_of_each_other_have_no_capture() -> None:
+    """Damaged rows say so."""
+    with SimulatedGpu() as gpu, collector.trace(strict=True) as step:
+        executable = captured(gpu).clone().instantiate()
+        executable.launch()
+    capture = step.recording.to_capture()
+    changes = {name: column.copy() for name, column in capture["tables"]["graph_changes"].items()}
+    capture["tables"]["graph_changes"] = changes
+    is_copied = changes["graph_change"] == NODE_COPIED
+    (executable_nodes,) = np.nonzero(is_copied & (changes["graph_id"] == executable.id))
+    for row in executable_nodes:
+        is_original = is_copied & (changes["graph_node_id"] == changes["original_node_id"][row])
+        assert is_original.sum() == 1
+        changes["original_node_id"][is_original] = changes["graph_node_id"][row]
+    del capture["tables"]["graph_launches"]
+    attribute_graphs(capture)
+    for table in ("kernels", "memcpys", "memsets"):
+        assert capture["tables"][table]["graph_degree"].tolist() == [GRAPH_DEGREES.index("launch")]
+    assert capture["counters"]["graphs_before_trace"] == 1
 
 
 def test_without_callbacks_of_updates_graphs_have_the_annotation_of_the_launch_only() -> None:

@@ -27,6 +27,7 @@ import collector
 from collector.errors import CollectorWarning, InvalidFileError, OutputError
 from collector.options import KINDS
 from collector.recording.journal import load_journal
+from collector.recording.journal_frames import HEAD_BYTES, MAGIC, VERSION
 from collector.recording.recording import Recording
 from collector.recording.schema import RECORDS, SCHEMA
 from collector.recording.text_columns import text_column
@@ -392,6 +393,19 @@ def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_time_in_the_future_does_not_lengthen_the_step_of_a_killed_program(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal, strict=True):
+        gpu.inject("shifted_timestamps")  # by an hour
+        gpu.launch("shifted")
+        gpu.launch("kernel")
+        gpu.synchronize()
+        recording = load_journal(journal, caught_up(journal, kernels=1))
+    assert recording.kernels.names() == ["kernel"]
+    assert recording.ledger.late == 1
+    assert recording.clock.window_ns < 3_600_000_000_000
+
+
 def test_a_journal_of_a_killed_program_states_the_rank(gpu, tmp_path):
     with collector.trace(journal=tmp_path / "step.journal", rank=2, job="trainer", strict=True) as session:
         gpu.launch("kernel")
@@ -549,6 +563,6 @@ def test_buffers_of_a_session_with_a_journal_are_small(gpu, tmp_path, buffer_byt
 @pytest.mark.medium
 def test_one_of_another_version(small):
     data, path = small
-    path.write_bytes(data[:7] + b"\x05" + data[8:])
-    with pytest.raises(InvalidFileError, match="a journal of version 5, this program reads version 4"):
+    path.write_bytes(data[: len(MAGIC)] + bytes([VERSION + 1]) + data[HEAD_BYTES:])
+    with pytest.raises(InvalidFileError, match=f"a journal of version {VERSION + 1}, this program reads version {VERSION}"):
         collector.load(path)

@@ -22,7 +22,7 @@ from collector.cli import main
 from collector.errors import CollectorWarning, InvalidFileError
 from collector.options import KINDS, TraceOptions
 from collector.recording import journal_segments
-from collector.recording.journal_segments import segments_of, session_start_ns
+from collector.recording.journal_segments import extent_of_journal, segments_of, session_start_ns
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.testing import SimulatedGpu
@@ -95,7 +95,7 @@ def test_a_journal_states_the_rank_and_the_job(gpu, tmp_path):
 
 
 def test_details_that_had_no_room_are_a_line_of_the_ledger(gpu, tmp_path, monkeypatch):
-    monkeypatch.setattr("collector.tracing.annotate._MOST_PARTS", 5)
+    monkeypatch.setattr("collector.tracing.known_details._MOST_PARTS", 5)
     with streamed(tmp_path / "run.journal"):
         for flops in range(1, 21):
             with collector.annotate("op", flops=flops):
@@ -292,6 +292,30 @@ def test_child_graphs_and_updates_are_repeated(tmp_path):
         }
 
 
+def test_a_graph_that_is_replaced_by_its_copy_in_every_step_keeps_its_capture(tmp_path):
+    """As in a program that copies its graph in every step, changes the copy and destroys the former one."""
+    journal = tmp_path / "run.journal"
+    with SimulatedGpu(cuda="13.0") as gpu, streamed(journal) as step:
+        with gpu.capture() as graph, collector.annotate("forward"):
+            gpu.launch("captured")
+        for _ in range(40):
+            for _ in range(10):
+                copy = graph.clone()
+                graph.destroy()
+                graph = copy
+            executable = graph.instantiate()
+            executable.launch()
+            executable.destroy()
+            gpu.synchronize()
+    segments = segments_of(journal)
+    assert len(segments) > 5
+    last = next(part for path in reversed(segments) if len((part := Recording.load(path)).kernels))
+    for recording in (step.recording, last):
+        assert set(recording.kernels.annotations()) == {"<captured_at>/forward"}
+        assert recording.ledger.losses() == []
+    assert len(step.recording.kernels) == 40
+
+
 @pytest.mark.medium
 def test_a_window_is_read_from_the_segments_that_have_it(gpu, tmp_path):
     journal = tmp_path / "run.journal"
@@ -397,6 +421,29 @@ def test_the_timeline_of_a_window_is_the_same_from_its_part_of_the_journal(
     assert part["otherData"]["base_time_ns"] == whole["otherData"]["base_time_ns"]
     (recording,) = loaded
     assert 0 < len(recording.kernels) < 240
+
+
+@pytest.mark.parametrize("shift_ns", [3_600_000_000_000, -3_600_000_000_000])
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_damaged_time_is_not_in_the_extent_of_a_journal(gpu, tmp_path, shift_ns, is_folder):
+    """The times of a drawn part count from the begin of this extent."""
+    journal = tmp_path / "step.journal"
+    with streamed(journal) if is_folder else collector.trace(journal=journal, strict=True):
+        if is_folder:
+            launch_in_pieces(gpu, 6, 40)
+        gpu.inject("shifted_timestamps", value=shift_ns)
+        launch_in_pieces(gpu, 6, 40)
+        copy = journal
+        while not is_folder:
+            copy = tmp_path / "copy.journal"
+            shutil.copy(journal, copy)
+            if copy.stat().st_size and len(collector.load(copy).recording.kernels) == 239:
+                break
+            time.sleep(0.01)
+    extent, recording = extent_of_journal(copy), Recording.load(copy)
+    assert recording.ledger.out_of_window == 1
+    assert extent.first_ns == min(recording.annotations.start_ns.min(), recording.api_calls.start_ns.min())
+    assert extent.last_ns <= recording.clock.cupti_stop_ns
 
 
 def test_a_timeline_with_memory_reads_the_whole_journal(gpu, tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import struct
 import sys
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from collector import _native
+from collector.recording.cupti_enums import MEMORY_KINDS
 from collector.recording.schema import RECORDS, SCHEMA
 
 if sys.version_info < (3, 11):
@@ -149,6 +151,98 @@ def test_the_data_of_an_overhead_is_freed_where_cupti_documents_that_it_is_the_c
 
 def test_the_schema_has_every_table_and_column(kinds) -> None:
     assert {table.name: {c.name: c.type for c in table.columns.values()} for table in kinds.tables} == SCHEMA
+
+
+TOYS = """
+table = "toys"
+number = 99
+row = "Toy"
+doc = "Toys."
+added = true
+order = ["start_ns"]
+
+[columns]
+start_ns = {}
+toy_type = { type = "u1", field = 901, enum = "ToyType", doc = "Kind of the toy." }
+toy_address = { type = "u8", field = 902, doc = "Address of the toy." }
+memory_kind = {}
+name_id = {}
+
+[enums.ToyType]
+type = "u32"
+prefix = ""
+values = { Unknown = 0, Ball = 1, Doll = 7 }
+texts = { Unknown = "Toy" }
+unlisted = "Unknown"
+table = "TOY_TYPES"
+doc = "Names of toys."
+
+[shown]
+device = "toys"
+name = "toy_type"
+arguments = [
+  { key = "address", column = "toy_address", hexadecimal = true, always = true },
+  { key = "memory", column = "memory_kind" },
+  { key = "called", column = "name_id" },
+]
+"""
+"""The description of a kind of activity, as docs/architecture.md says that it is added."""
+
+
+def described_with(described: ModuleType, root: Any, folder: Any, toys: str) -> Any:
+    """The description with one kind more."""
+    for path in (root / "native/kinds").glob("*.toml"):
+        (folder / path.name).write_text(path.read_text())
+    (folder / "toys.toml").write_text(toys)
+    return described.read(folder)
+
+
+def test_a_description_alone_determines_how_its_rows_are_drawn(described, root, tmp_path, monkeypatch) -> None:
+    kinds = described_with(described, root, tmp_path, TOYS)
+    enums, shown = ModuleType("enums"), {}
+    exec(described.enums_module(kinds), vars(enums))
+    monkeypatch.setattr("collector.recording.cupti_enums", enums)
+    exec(described.shown_tables(kinds), shown)
+    assert shown["SIDE_TABLES"]["toys"] == ("toys", "toy_type", {0: "Toy", 1: "Ball", 7: "Doll"})
+    assert list(shown["SIDE_TABLES"]) == sorted(
+        shown["SIDE_TABLES"], key=lambda name: shown["SIDE_TABLES"][name].device
+    )
+    assert shown["TABLE_ARGUMENTS"]["toys"] == (
+        ("address", "toy_address", "Hexadecimal", True, {}),
+        ("memory", "memory_kind", "Kind", False, dict(enumerate(MEMORY_KINDS))),
+        ("called", "name_id", "Text", False, {}),
+    )
+    header = described.activities(kinds).replace("\n     ", " ")
+    side = 'kToy, "toys", "/cpu:0/toys", "toy_type", ActivityField::kToyType, toy_type_text, false, false}'
+    assert side in header
+    assert (
+        '{TableKind::kToy, "memory", ActivityField::kMemoryKind, ArgumentForm::kKind, false, memory_kind_text}'
+        in header
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "complaint"),
+    [
+        ('column = "toy_address"', 'column = "toy_adress"', "no columns to show: {'toy_adress'}"),
+        ('device = "toys"', 'device = "Toys/1"', "no name of a device"),
+        ('name = "toy_type"', 'name = "toy_address"', "toys.toy_address has no texts"),
+        ('unlisted = "Unknown"', "", "toys.toy_type: kinds that name nodes"),
+        ('unlisted = "Unknown"', 'unlisted = "Ball"', "toys.toy_type: kinds that name nodes"),
+        ('column = "memory_kind"', 'column = "start_ns"', "negative numbers"),
+        ("added = true", "added = true\nis_activity = false", "no activities"),
+    ],
+)
+def test_a_way_of_drawing_that_cannot_be_is_refused(described, root, tmp_path, right, wrong, complaint) -> None:
+    assert right in TOYS
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        described_with(described, root, tmp_path, TOYS.replace(right, wrong))
+
+
+def test_there_is_room_for_the_column_with_the_largest_number(described, root, tmp_path) -> None:
+    for path in (root / "native/kinds").glob("*.toml"):
+        (tmp_path / path.name).write_text(path.read_text().replace("field = 74,", "field = 1234,"))
+    assert "kNumActivityFields = 1235;" in described.activities(described.read(tmp_path))
 
 
 @pytest.mark.parametrize(

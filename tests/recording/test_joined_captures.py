@@ -30,7 +30,7 @@ _NO_OBJECT = (1 << 32) - 1
 
 
 def values(recording):
-    """Rows by what is not an id: with texts for their numbers, and wall times; 0 is a time that is not known."""
+    """Rows by what is not an id: with texts for their numbers, and the wall times of possible times."""
     found = Counter()
     for part in recording.parts:
         for name in SCHEMA:
@@ -45,7 +45,7 @@ def values(recording):
                     columns.append([number and recording.details[number - 1] for number in numbers.tolist()])
                 elif column in ("start_ns", "end_ns"):
                     offset_ns = recording.clock.wall_start_ns - recording.clock.cupti_start_ns
-                    columns.append([time and time + offset_ns for time in numbers.tolist()])
+                    columns.append([time + offset_ns if time > 0 else time for time in numbers.tolist()])
                 else:
                     columns.append(numbers.tolist())
             found.update((name, *row) for row in zip(*columns, strict=True))
@@ -81,6 +81,18 @@ def test_rows_of_all_processes_are_there_and_linked_as_they_were(given):
     joined = Recording.from_capture(joined_captures([recording.to_capture() for recording in given]))
     assert values(joined) == sum(map(values, given), Counter())
     assert links(joined) == sum(map(links, given), Counter())
+
+
+def test_a_time_below_zero_is_none_on_the_joined_clock(build):
+    captures = []
+    for delay_ns in (0, 3000):
+        capture = type(build)().kernel("damaged", 5).kernel("k", 10).capture()
+        capture["tables"]["kernels"]["start_ns"][0] = -1000
+        capture["clock"]["wall_start_ns"] += delay_ns
+        captures.append(capture)
+    joined = Recording.from_capture(joined_captures(captures))
+    assert joined.ledger.invalid_timestamps == 2
+    assert joined.invalid.kernels.start_ns.tolist() == [-1000, -1000]
 
 
 def test_one_process_is_left_as_it_is(build):
@@ -133,6 +145,34 @@ def test_unrecorded_copies_between_gpus_of_any_process_are_counted(build):
     captures = [build.capture() | {"environment": {"peer_copies": recorded}} for recorded in (True, False)]
     captures[0]["tables"]["memcpys"] = build.memcpy(500, correlation_id=4).capture()["tables"]["memcpys"]
     assert Recording.from_capture(joined_captures(captures)).ledger.peer_copies_unrecorded == 1
+
+
+def test_a_kind_is_missing_from_the_first_time_on_at_which_a_capture_left_it_out(build):
+    """Neither times nor budgets add up. The second capture begins 3,000 ns after the first."""
+    figures = [
+        {
+            "budget_millionths": 10_000,
+            "budget_highest_millionths": 40_000,
+            "shed_memsets_ns": 900,
+            "records_dropped": 2,
+        },
+        {"budget_millionths": 10_000, "budget_highest_millionths": 30_000, "shed_memsets_ns": 500, "records_dropped": 5}
+        | {"budget_last_millionths": 7000, "shed_nvtx_ranges_ns": 1},
+    ]
+    captures = []
+    for delay_ns, counters in zip((0, 3000), figures, strict=True):
+        capture = type(build)().kernel("k", 10 + delay_ns).capture() | {"counters": counters}
+        capture["clock"] = {name: time + (name != "uncertainty_ns") * delay_ns for name, time in build.clock.items()}
+        captures.append(capture)
+    for both in (captures, captures[::-1]):
+        assert joined_captures(both, one_process=True)["counters"] == {
+            "budget_millionths": 10_000,
+            "budget_highest_millionths": 40_000,
+            "budget_last_millionths": 7000,
+            "shed_memsets_ns": 900,
+            "shed_nvtx_ranges_ns": 3001,
+            "records_dropped": 7,
+        }
 
 
 def test_numbers_of_processes():

@@ -11,7 +11,7 @@ from captures import START_NS
 import collector
 from collector.recording.capture import Part
 from collector.recording.context_errors import STICKY_ERRORS
-from collector.recording.ledger import Ledger
+from collector.recording.ledger import LOSSES, Ledger
 from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 
@@ -306,7 +306,7 @@ def test_what_only_the_source_counts_is_kept(build):
     ledger = build.recording().ledger
     assert dict(ledger.source_counters) == {"bytes_mapped": 16}
     assert ledger.as_dict()["bytes_mapped"] == 16
-    assert ledger.losses() == ["nothing was recorded: no activity of the enabled kinds happened in this process"]
+    assert ledger.losses() == ["nothing was recorded: the traced process had no activity of the recorded kinds"]
 
 
 def test_a_step_in_which_nothing_happened_is_not_complete(build):
@@ -315,6 +315,19 @@ def test_a_step_in_which_nothing_happened_is_not_complete(build):
     assert ledger.record_losses() == []
     build.launch(1, 10).kernel("k", 20, correlation_id=1)
     assert build.recording().ledger.losses() == []
+
+
+@pytest.mark.parametrize("suffix", ["gpurec", "json", "pb"])
+def test_a_part_of_a_step_in_which_nothing_happened_says_so_when_it_is_read_back(build, tmp_path, suffix):
+    build.environment["cupti_api_version"] = 130000
+    build.annotation("layer", 10, 20, 1).annotation("later", 500, 20, 2)
+    part = build.recording().between(build.clock["cupti_start_ns"], build.clock["cupti_start_ns"] + 100)
+    assert (part.ledger.nothing_recorded, part.counters["rows_cut"]) == (1, 1)
+    part.save(tmp_path / f"part.{suffix}")
+    read = collector.load(tmp_path / f"part.{suffix}").recording
+    assert read.ledger.losses() == part.ledger.losses()
+    later = read.between(read.clock.cupti_start_ns, read.clock.cupti_start_ns + 5)
+    assert later.ledger.losses() == part.ledger.losses()
 
 
 @pytest.mark.simulator
@@ -351,3 +364,20 @@ def test_a_ledger_survives_its_dict():
 def test_a_ledger_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Ledger().kernels = 1
+
+
+NO_RECORD_LOST = {
+    "nothing_recorded",
+    "graphs_before_trace",
+    "graphs_uncertain",
+    "graph_updates_unseen",
+    "graphs_perhaps_updated",
+}
+
+
+@pytest.mark.parametrize("figure", LOSSES)
+def test_each_loss_has_one_line_and_is_one_of_records_unless_only_names_are_lost(figure):
+    ledger = Ledger.from_dict({figure: 3})
+    (line,) = ledger.losses()
+    assert ledger.record_losses() == ([] if figure in NO_RECORD_LOST else [line])
+    assert not ledger.complete

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from collector.recording.capture import Part
 from collector.recording.cupti_enums import CUPTI_OVERHEADS, OVERHEAD_KINDS
 from collector.recording.loss_times import PLACES, times_of_losses
+from collector.recording.recording import Recording
 from collector.stepstats.from_recording import run_metadata
 from collector.timeline import chrome_trace
 
@@ -100,6 +102,30 @@ def test_a_launch_under_an_unknown_annotation_is_when_it_was_called(build, start
     build.launch(5, 1500).kernel("add", 7250, 100, correlation_id=5)
     build.raw("external_correlations", correlation_id=5, external_id=77, external_kind=5)
     assert times_of_losses(build.recording()) == {"correlations_unmatched": [start_ns + 1500]}
+
+
+def test_a_part_does_not_take_launches_that_its_end_cuts_for_lost_ones(build, start_ns):
+    """Either launch without a kernel may be the lost one: the ledger has their number, and no time is known."""
+    build.launch(5, 1500).launch(6, 52_000).launch(7, 300_000).kernel("add", 107_250, 100, correlation_id=5)
+    whole = build.recording()
+    assert times_of_losses(whole) == {"launches_without_kernel": [start_ns + 52_000, start_ns + 300_000]}
+    part = whole.between(start_ns, start_ns + 100_000)
+    assert (part.ledger.launches_without_kernel, part.ledger.launches_cut) == (1, 1)
+    assert times_of_losses(part) == {}
+    later = whole.between(start_ns + 200_000, start_ns + 400_000)
+    assert times_of_losses(later) == {"launches_without_kernel": [start_ns + 300_000]}
+
+
+def test_copies_at_the_end_of_a_part_that_is_continued_have_no_time_of_a_loss(build, start_ns):
+    """The record of the last copy may be in the next part."""
+    build.environment = {"peer_copies": False, "devices": {0: "A", 1: "B"}}
+    build.call("cudaMemcpyPeerAsync_v4000", 30_000, correlation_id=3)
+    build.call("cudaMemcpyAsync_v3020", 60_000, correlation_id=4).memcpy(90_000, correlation_id=4)
+    assert times_of_losses(build.recording()) == {"peer_copies_unrecorded": [start_ns + 30_000]}
+    build.call("cudaMemcpyAsync_v3020", 120_000, correlation_id=8)
+    recording = Recording.from_capture(build.capture() | {"part": Part(None, 1, is_continued=True)})
+    assert recording.ledger.peer_copies_unrecorded == 1
+    assert times_of_losses(recording) == {}
 
 
 def test_of_many_losses_the_first_of_each_part_of_the_step_is_reported(build, start_ns):

@@ -11,6 +11,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import plain_kernel_names
 
 from collector.recording import kernel_names as names
 from collector.recording.kernel_names import demangle, short_name
@@ -188,6 +189,50 @@ def test_any_text_has_a_short_name_that_can_stand_in_a_node_name(text):
     assert short == short.strip()
 
 
+DECLARED = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "void ",
+                "f",
+                "ab",
+                "::",
+                "<",
+                ">",
+                "(",
+                ")",
+                "[",
+                "]",
+                "{",
+                "}",
+                " ",
+                "  ",
+                "\t",
+                ", ",
+                "*",
+                "&",
+                "&&",
+                "->",
+            ),
+            *("operator", "operator ", "operator()", "operator bool", "::operator ()", "const", " const", "const::"),
+            *(" const::", " volatile", " noexcept", " requires C<T> ", "[clone .a]", " [with T = int]", " (.cold)"),
+            *("(anonymous namespace)", "<unnamed>", "[abi:v1]", "1ul", "9", "(bool)1", "(int)-3", "_"),
+            *("{lambda(float)#1}", "[lambda() (instance 3)]"),
+        ]
+    ),
+    max_size=14,
+).map(lambda pieces: "x" + "".join(pieces))
+
+
+@given(DECLARED)
+def test_a_short_name_is_that_of_the_readable_search_for_it(text):
+    own, arguments = plain_kernel_names.function(text)
+    written = plain_kernel_names.whole_arguments(arguments)
+    if len(written) <= 80:
+        expected = (f"{own}<{written}>" if arguments else own).replace(":", "_").strip() or "unknown"
+        assert short_name(text) == expected
+
+
 IDENTIFIER = st.from_regex(r"[a-z_][a-z0-9_]{0,12}", fullmatch=True).filter(
     lambda word: word not in ("operator", "const", "volatile", "noexcept", "requires", "void")
 )
@@ -224,6 +269,30 @@ def test_any_declaration_gives_back_the_name_it_was_made_of(scope, name, argumen
         assert short == name
 
 
-def test_a_long_hostile_name_takes_no_longer_than_its_length_warrants():
-    for text in ("<" * 20_000, ">" * 20_000, "a::" * 10_000, "f(" * 10_000 + ")" * 10_000, "operator" * 5_000):
-        assert short_name(text)
+HOSTILE = (
+    "<",
+    ">",
+    "()",
+    "<>",
+    "a::",
+    "f(",
+    "operator",
+    "operator ",
+    " ",
+    "&",
+    "const ",
+    "[abi:",
+    "[clone ",
+    "requires ",
+)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_long_hostile_name_takes_no_longer_than_its_length_warrants(piece):
+    text = piece * (100_000 // len(piece))
+    for name in (text, f"{text}x", f"{text}>", f"{text}]", f"f<{text}>(int)"):
+        assert short_name(name)
+
+
+def test_a_mangled_name_may_state_a_length_of_more_digits_than_python_converts():
+    assert short_name("_Z" + "9" * 5000) == "_Z" + "9" * 5000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collector.recording.nesting import NestedRanges
+from collector.recording.nesting import NestedRanges, nested_annotations
 from collector.runtime.extension import convert_extension
 
 
@@ -38,6 +38,35 @@ def test_without_ranges_none_is_open():
     nested = NestedRanges(nothing, nothing, nothing)
     assert nested.innermost_open(np.array([1]), np.array([5])).tolist() == [-1]
     assert nested.innermost_open(nothing, nothing).tolist() == []
+
+
+def test_an_annotation_without_length_lies_in_the_innermost_one_and_encloses_none(build):
+    """Also where another begins or ends at the same time; annotations of another thread enclose none of this one."""
+    spans = [
+        (11, 0, 100),
+        (11, 10, 10),
+        (11, 10, 50),
+        (11, 20, 20),
+        (11, 20, 20),
+        (11, 50, 50),
+        (12, 20, 20),
+        (12, 15, 30),
+    ]
+    for number, (thread, start, end) in enumerate(spans):
+        build.annotation(f"a{number}", start, end - start, number + 1)
+        build.rows["annotations"][-1]["thread_id"] = thread
+    table = build.recording().annotations
+    names = table.names()
+    parents, depths = nested_annotations(table)
+    found = {
+        name: (names[parent] if parent >= 0 else None) for name, parent in zip(names, parents.tolist(), strict=True)
+    }
+    assert found == {
+        "a0": None, "a1": "a2", "a2": "a0", "a3": "a2", "a4": "a2", "a5": "a2", "a6": "a7", "a7": None,
+    }  # fmt: skip
+    assert dict(zip(names, depths.tolist(), strict=True)) == {
+        "a0": 0, "a1": 2, "a2": 1, "a3": 2, "a4": 2, "a5": 2, "a6": 1, "a7": 0,
+    }  # fmt: skip
 
 
 def test_any_ranges_and_any_times():

@@ -13,7 +13,7 @@ import collector
 from collector import analysis
 from collector.recording.capture import Part
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
-from collector.recording.ledger import LAUNCH_FIGURES
+from collector.recording.launch_figures import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 from collector.stepstats.from_recording import run_metadata
@@ -587,6 +587,21 @@ def test_kernels_of_unknown_launches_are_not_one_launch_that_is_cut(build, start
     for part in ({}, *({"part": each} for each in parts)):
         ledger = Recording.from_capture({**capture, **part}).ledger
         assert (ledger.kernels_without_launch, ledger.launches_cut) == (2, 0), part
+
+
+def test_a_kernel_is_cut_if_its_call_was_before_those_of_the_part(build, start_ns):
+    """Correlation ids are in the order of calls; of those the part has 12 and 20."""
+    for correlation in (9, 9, 11):
+        build.kernel("of an earlier call", 600, correlation_id=correlation)
+    capture = build.capture() | {"part": Part(start_ns + 500, 1, is_continued=False, has_calls_before=True)}
+    ledger = Recording.from_capture(capture).ledger
+    assert (ledger.kernels_without_launch, ledger.launches_cut) == (0, 2)  # no call at all is in the part
+    build.launch(12, 1000).launch(20, 2000).kernel("in", 3000, correlation_id=12).kernel("in", 4000, correlation_id=20)
+    build.kernel("of a call that is missing", 5000, correlation_id=15)
+    build.kernel("of another one", 6000, correlation_id=21)
+    capture = build.capture() | {"part": Part(start_ns + 500, 1, is_continued=False)}
+    ledger = Recording.from_capture(capture).ledger
+    assert (ledger.kernels_without_launch, ledger.launches_cut) == (2, 2)
 
 
 def test_a_part_of_a_part_counts_its_own_launches(build, start_ns, tmp_path):

@@ -107,6 +107,8 @@ enum class ActivityField : uint32_t {
   kJitId = 74,
   kCacheBytes = 75,
 };
+// One more than the largest number; further fields of a message come from later versions.
+inline constexpr uint32_t kNumActivityFields = 76;
 
 struct ActivityColumn {
   std::string_view name;
@@ -313,5 +315,96 @@ constexpr std::string_view nvtx_range_kind_text(int64_t value) {
     default: return unlisted_text(value);
   }
 }
+
+// A table whose rows are the nodes of a device of the host of their own: neither calls nor GPU work.
+struct SideTable {
+  TableKind kind;
+  std::string_view table;
+  std::string_view device;
+  std::string_view name_column;
+  ActivityField name;
+  std::string_view (*text_of)(int64_t);  // null: the name is the index of a text
+  bool has_end;
+  bool has_correlation;
+};
+// By device.
+inline constexpr SideTable kSideTables[] = {
+    {TableKind::kJitOperation, "jit_operations", "/cpu:0/jit", "jit_operation_type",
+     ActivityField::kJitOperationType, jit_operation_type_text,
+     true, true},
+    {TableKind::kMemoryOperation, "memory_operations", "/cpu:0/memory", "operation",
+     ActivityField::kOperation, memory_operation_text,
+     false, true},
+    {TableKind::kNvtxRange, "nvtx_ranges", "/cpu:0/nvtx", "name_id",
+     ActivityField::kNameId, nullptr,
+     true, false},
+    {TableKind::kOverhead, "overheads", "/cpu:0/overheads", "overhead_kind",
+     ActivityField::kOverheadKind, overhead_kind_text,
+     true, true},
+    {TableKind::kSynchronization, "synchronizations", "/cpu:0/waits", "sync_type",
+     ActivityField::kSyncType, sync_type_text,
+     true, true},
+};
+
+enum class ArgumentForm : uint8_t { kNumber, kHexadecimal, kText, kKind };
+// An argument of the slices of a table; those of a table are in the order of display.
+struct TableArgument {
+  TableKind kind;
+  std::string_view key;
+  ActivityField field;
+  ArgumentForm form;
+  bool is_always;                        // the number 0 is shown as well
+  std::string_view (*text_of)(int64_t);  // of a kind
+};
+inline constexpr TableArgument kTableArguments[] = {
+    {TableKind::kMemoryOperation, "bytes", ActivityField::kNumBytes,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kMemoryOperation, "memory", ActivityField::kMemoryKind,
+     ArgumentForm::kKind, false, memory_kind_text},
+    {TableKind::kMemoryOperation, "variable", ActivityField::kNameId,
+     ArgumentForm::kText, false, nullptr},
+    {TableKind::kMemoryOperation, "device", ActivityField::kDeviceId,
+     ArgumentForm::kNumber, true, nullptr},
+    {TableKind::kMemoryOperation, "address", ActivityField::kAddress,
+     ArgumentForm::kHexadecimal, true, nullptr},
+    {TableKind::kMemoryOperation, "context", ActivityField::kContextId,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kMemoryOperation, "stream", ActivityField::kStreamId,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kMemoryOperation, "is_async", ActivityField::kIsAsync,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kMemoryOperation, "pool_type", ActivityField::kPoolType,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kMemoryOperation, "pool", ActivityField::kPoolAddress,
+     ArgumentForm::kHexadecimal, false, nullptr},
+    {TableKind::kMemoryOperation, "pool_bytes", ActivityField::kPoolBytes,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kMemoryOperation, "pool_used_bytes", ActivityField::kPoolUsedBytes,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kGraphLaunch, "graph", ActivityField::kGraphId,
+     ArgumentForm::kNumber, true, nullptr},
+    {TableKind::kGraphLaunch, "graph_name", ActivityField::kNameId,
+     ArgumentForm::kText, false, nullptr},
+    {TableKind::kGraphLaunch, "nodes", ActivityField::kNumNodes,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kGraphLaunch, "stream", ActivityField::kStreamId,
+     ArgumentForm::kNumber, true, nullptr},
+    {TableKind::kGraphLaunch, "context", ActivityField::kContextId,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kGraphLaunch, "graph_degree", ActivityField::kGraphDegree,
+     ArgumentForm::kKind, false, graph_degree_text},
+    {TableKind::kJitOperation, "code", ActivityField::kJitEntryType,
+     ArgumentForm::kKind, false, jit_entry_type_text},
+    {TableKind::kJitOperation, "device", ActivityField::kDeviceId,
+     ArgumentForm::kNumber, true, nullptr},
+    {TableKind::kJitOperation, "bytes", ActivityField::kCacheBytes,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kJitOperation, "jit", ActivityField::kJitId,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kJitOperation, "process", ActivityField::kProcessId,
+     ArgumentForm::kNumber, false, nullptr},
+    {TableKind::kJitOperation, "thread", ActivityField::kThreadId,
+     ArgumentForm::kNumber, false, nullptr},
+};
 
 }  // namespace collector::stepstats
