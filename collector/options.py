@@ -55,7 +55,19 @@ def kind_names(kinds: Any) -> tuple[str, ...]:
 
 
 class Source(Protocol):
-    """One way to record GPU activity. At most one source records at a time, which the session ensures."""
+    """One way to record GPU activity. At most one source records at a time, which the session ensures.
+
+    A source may have more members, which a session uses where they are there, as the native source has them:
+
+    * ``instant()``: the present time of the open session, without which a step cannot leave out its warm-up;
+    * ``is_idle()``: whether nothing was recorded yet, for `collector.Session.idle`;
+    * ``keeps_budget``: whether the source keeps the option ``budget`` by itself;
+    * ``journal_trouble()`` and ``remove_journal()``: the source writes the option ``journal``;
+    * ``note_details(details)`` and ``note_facts(texts, counters)``: details of annotations, and facts about the step,
+      when they become known;
+    * ``annotation_calls``: `push_annotation` and `pop_annotation` as functions in C;
+    * ``is_recorded()``: whether annotations reach a recording now, of a source that is there before and after it.
+    """
 
     name: str
     """The value of ``Provenance.source``: native, cupti-python, replay."""

@@ -46,6 +46,11 @@ TIMES = ("start_ns", "end_ns")
 """The columns that rows of one stream share."""
 
 
+def is_text(column: str) -> bool:
+    """Whether a column is an index of the recording's strings, as `collector.recording.text_columns` tells it."""
+    return column == "name_id" or column.endswith(("_name_id", "_text_id"))
+
+
 def cuda_number(version: str) -> int:
     """12040 for ``"12.4"``."""
     major, minor = version.split(".")
@@ -158,6 +163,29 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Argument:
+    """An argument of the slices of a table, from one column."""
+
+    key: str
+    column: str
+    always: bool = False
+    """Whether the value 0 has a meaning and is shown."""
+    hexadecimal: bool = False
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the rows of a table are drawn, as far as the description determines it."""
+
+    device: str = ""
+    """The device of the host with the rows: waits for /cpu:0/waits; "": code writes the nodes of the table."""
+    name: str = ""
+    """The column with the name of a node: a kind with texts, or the index of a text."""
+    arguments: tuple[Argument, ...] = ()
+    """In the order of display; without any, code writes the arguments."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of a recording, and the records that fill it."""
 
@@ -176,6 +204,7 @@ class Table:
     """Its rows are activities, with a message Activity each in StepStats."""
     is_traced: bool
     """We record its rows ourselves; only files of other tools fill a table that is not, and C++ has no row of it."""
+    shown: Shown
 
     @property
     def singular(self) -> str:
@@ -205,6 +234,15 @@ class Kinds:
     def records(self) -> list[Record]:
         """Every record, by table."""
         return [record for table in self.tables for record in table.records]
+
+    @property
+    def side_tables(self) -> list[Table]:
+        """The tables with a device of their own, in the order of devices."""
+        return sorted((table for table in self.tables if table.shown.device), key=lambda table: table.shown.device)
+
+    def texts_table(self, table: Table, column: str) -> str:
+        """The name of the table with the texts of a column; "": its values are numbers."""
+        return str(self.enums.get(table.columns[column].enum, {}).get("table", ""))
 
     @property
     def structs(self) -> dict[str, tuple[Table, list[Record]]]:
@@ -238,6 +276,12 @@ def read_record(entry: dict[str, Any], others: list[Record]) -> Record:
     return Record(fields=found, **{**defaults, **entry})
 
 
+def read_shown(entry: dict[str, Any]) -> Shown:
+    """A table ``[shown]``."""
+    arguments = tuple(Argument(**argument) for argument in entry.pop("arguments", ()))
+    return Shown(arguments=arguments, **entry)
+
+
 def read_table(path: Path, shared: dict[str, Any], enums: dict[str, dict[str, Any]]) -> Table:
     """One file; its enumerations join ``enums``."""
     entry = tomllib.loads(path.read_text())
@@ -250,6 +294,7 @@ def read_table(path: Path, shared: dict[str, Any], enums: dict[str, dict[str, An
     return Table(
         name=entry.pop("table"),
         order=tuple(entry.pop("order")),
+        shown=read_shown(entry.pop("shown", {})),
         columns=columns,
         records=tuple(records),
         **{**defaults, **entry},
@@ -279,11 +324,33 @@ def check(kinds: Kinds) -> None:
                     raise ValueError(f"{record.kind}.{field.name} fills no column of {table.name}: {unknown}")
                 if unknown := {name for name in field.freed_when or () if name not in table.columns}:
                     raise ValueError(f"{record.kind}.{field.name} is freed by no column of {table.name}: {unknown}")
+        check_shown(table, kinds)
     numbers = [number for _, number, *_ in facts.values() if number]
     if len(set(numbers)) != len(numbers):
         raise ValueError("two columns have one field number")
     if len({table.number for table in kinds.tables}) != len(kinds.tables):
         raise ValueError("two tables have one number")
+
+
+def check_shown(table: Table, kinds: Kinds) -> None:
+    """Raise ValueError for a table that could not be drawn, or not be read back."""
+    shown = table.shown
+    columns = [argument.column for argument in shown.arguments] + [shown.name] * bool(shown.device)
+    if columns and not table.is_activity:
+        raise ValueError(f"the rows of {table.name} are no activities and cannot be shown as such")
+    if unknown := set(columns) - set(table.columns):
+        raise ValueError(f"{table.name} has no columns to show: {unknown}")
+    if shown.device and not re.fullmatch("[a-z_]+", shown.device):
+        raise ValueError(f"{shown.device} is no name of a device")
+    for column in columns:
+        if not table.columns[column].type.startswith("u"):
+            raise ValueError(f"{table.name}.{column}: negative numbers are not read back from arguments")
+        enum = kinds.enums.get(table.columns[column].enum, {})
+        others = enum["values"][enum["unlisted"]] if "unlisted" in enum else None
+        if kinds.texts_table(table, column) and others != (0 if column == shown.name else None):
+            raise ValueError(f"{table.name}.{column}: kinds that name nodes, and no others, have 0 as `unlisted`")
+    if shown.device and not kinds.texts_table(table, shown.name) and not is_text(shown.name):
+        raise ValueError(f"{table.name}.{shown.name} has no texts")
 
 
 def read(folder: Path = SOURCE) -> Kinds:
@@ -481,6 +548,17 @@ def cpp(kinds: Kinds) -> str:
         "",
         '#include "kinds/tables.h"',
         "",
+        *cupti_namespace(kinds),
+        *store_namespace(kinds),
+        *capture_namespace(kinds),
+        *simulator_namespace(kinds),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def cupti_namespace(kinds: Kinds) -> list[str]:
+    """The kinds of activity and their names, and the records in the layouts of all versions."""
+    lines = [
         "namespace collector::cupti {",
         "",
         "enum class ActivityKind : uint32_t {",
@@ -540,9 +618,13 @@ def cpp(kinds: Kinds) -> str:
         "",
         "}  // namespace collector::cupti",
         "",
-        "namespace collector::store {",
-        "",
     ]
+    return lines
+
+
+def store_namespace(kinds: Kinds) -> list[str]:
+    """The rows of each table."""
+    lines = ["namespace collector::store {", ""]
     traced = [table for table in kinds.tables if table.is_traced]
     for table in traced:
         lines += [*table_lines(table), ""]
@@ -555,7 +637,12 @@ def cpp(kinds: Kinds) -> str:
         ),
     ):
         lines.append(f"using {name} = RowTypes<{', '.join(table.row_type for table in tables)}>;")
-    lines += ["", "}  // namespace collector::store", "", "namespace collector::capture {", ""]
+    return [*lines, "", "}  // namespace collector::store", ""]
+
+
+def capture_namespace(kinds: Kinds) -> list[str]:
+    """The conversion of records into rows."""
+    lines = ["namespace collector::capture {", ""]
     for table, records in kinds.structs.values():
         lines += [*copy_lines(table, records[0]), ""]
     lines += [
@@ -572,13 +659,20 @@ def cpp(kinds: Kinds) -> str:
         "",
         "}  // namespace collector::capture",
         "",
+    ]
+    return lines
+
+
+def simulator_namespace(kinds: Kinds) -> list[str]:
+    """The conversion of rows into records."""
+    lines = [
         "namespace collector::simulator {",
         "",
         "// blank: an empty record, with noise in bytes without a field in the version. fill: sets its columns.",
     ]
     for _, records in kinds.structs.values():
         lines += [*fill_lines(records[0]), ""]
-    return "\n".join([*lines, "}  // namespace collector::simulator", ""])
+    return [*lines, "}  // namespace collector::simulator"]
 
 
 # -- Python ---------------------------------------------------------------------------------------------------------
@@ -616,6 +710,11 @@ def texts_of(enum: dict[str, Any]) -> dict[int, str]:
     return {value: texts.get(entry, entry) for entry, value in enum["values"].items()}
 
 
+def is_numbered(enum: dict[str, Any]) -> bool:
+    """Whether the values of an enumeration count from 0, so that its texts are a tuple in Python."""
+    return list(texts_of(enum)) == list(range(len(enum["values"])))
+
+
 def activities(kinds: Kinds) -> str:
     """`native/kinds/generated/activities.h`."""
     lines = [
@@ -640,7 +739,10 @@ def activities(kinds: Kinds) -> str:
     lines += ["};", "", "// Fields of Activity by the names of their columns.", "enum class ActivityField : uint32_t {"]
     lines += ["  kKind = 1,"]
     lines += [f"  k{pascal(column.name)} = {column.field}," for column in activity_columns(kinds)]
-    lines += ["};", "", "struct ActivityColumn {", "  std::string_view name;", "  ActivityField field;", "};"]
+    num_fields = activity_columns(kinds)[-1].field + 1
+    lines += ["};", "// One more than the largest number; further fields of a message come from later versions."]
+    lines += [f"inline constexpr uint32_t kNumActivityFields = {num_fields};"]
+    lines += ["", "struct ActivityColumn {", "  std::string_view name;", "  ActivityField field;", "};"]
     lines += ["inline constexpr ActivityColumn kActivityColumns[] = {"]
     lines += [f'    {{"{column.name}", ActivityField::k{pascal(column.name)}}},' for column in activity_columns(kinds)]
     lines += ["};"]
@@ -655,7 +757,148 @@ def activities(kinds: Kinds) -> str:
             others = quoted(texts.pop(enum["values"][enum["unlisted"]]))
         lines += [f"    case {value}: return {quoted(text)};" for value, text in texts.items()]
         lines += [f"    default: return {others};", "  }", "}"]
+    lines += shown_lines(kinds)
     return "\n".join([*lines, "", "}  // namespace collector::stepstats", ""])
+
+
+def text_function(kinds: Kinds, table: Table, column: str) -> str:
+    """The C++ function of a column's texts; nullptr if it has none."""
+    texts = kinds.texts_table(table, column)
+    return f"{texts.lower().removesuffix('s')}_text" if texts else "nullptr"
+
+
+def shown_lines(kinds: Kinds) -> list[str]:
+    """The tables with devices of their own, and the arguments of slices, in C++."""
+    lines = [
+        "",
+        "// A table whose rows are the nodes of a device of the host of their own: neither calls nor GPU work.",
+        "struct SideTable {",
+        "  TableKind kind;",
+        "  std::string_view table;",
+        "  std::string_view device;",
+        "  std::string_view name_column;",
+        "  ActivityField name;",
+        "  std::string_view (*text_of)(int64_t);  // null: the name is the index of a text",
+        "  bool has_end;",
+        "  bool has_correlation;",
+        "};",
+        "// By device.",
+        "inline constexpr SideTable kSideTables[] = {",
+    ]
+    for table in kinds.side_tables:
+        name = table.shown.name
+        has_end, has_correlation = (str(column in table.columns).lower() for column in ("end_ns", "correlation_id"))
+        lines += [
+            f'    {{TableKind::k{pascal(table.singular)}, "{table.name}", "/cpu:0/{table.shown.device}", "{name}",',
+            f"     ActivityField::k{pascal(name)}, {text_function(kinds, table, name)},",
+            f"     {has_end}, {has_correlation}}},",
+        ]
+    lines += [
+        "};",
+        "",
+        "enum class ArgumentForm : uint8_t { kNumber, kHexadecimal, kText, kKind };",
+        "// An argument of the slices of a table; those of a table are in the order of display.",
+        "struct TableArgument {",
+        "  TableKind kind;",
+        "  std::string_view key;",
+        "  ActivityField field;",
+        "  ArgumentForm form;",
+        "  bool is_always;                        // the number 0 is shown as well",
+        "  std::string_view (*text_of)(int64_t);  // of a kind",
+        "};",
+        "inline constexpr TableArgument kTableArguments[] = {",
+    ]
+    for table in kinds.tables:
+        for argument in table.shown.arguments:
+            field, texts = pascal(argument.column), text_function(kinds, table, argument.column)
+            lines += [
+                f'    {{TableKind::k{pascal(table.singular)}, "{argument.key}", ActivityField::k{field},',
+                f"     ArgumentForm::k{form_of(kinds, table, argument)}, {str(argument.always).lower()}, {texts}}},",
+            ]
+    return [*lines, "};"]
+
+
+def form_of(kinds: Kinds, table: Table, argument: Argument) -> str:
+    """How the value of an argument is written."""
+    if kinds.texts_table(table, argument.column):
+        return "Kind"
+    return "Text" if is_text(argument.column) else "Hexadecimal" if argument.hexadecimal else "Number"
+
+
+def shown_tables(kinds: Kinds) -> str:
+    """`collector/stepstats/shown_tables.py`."""
+
+    def texts(table: Table, column: str) -> str:
+        name = kinds.texts_table(table, column)
+        if not name:
+            return "{}"
+        is_tuple = is_numbered(kinds.enums[table.columns[column].enum])
+        return f"dict(enumerate(cupti_enums.{name}))" if is_tuple else f"cupti_enums.{name}"
+
+    lines = [
+        '"""How the rows of tables are drawn: the devices, the names and the arguments of their nodes.',
+        "",
+        NOTICE,
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import TYPE_CHECKING, NamedTuple",
+        "",
+        "from collector.recording import cupti_enums",
+        "",
+        "if TYPE_CHECKING:",
+        "    from collections.abc import Mapping",
+        "",
+        "# fmt: off",
+        "",
+        "",
+        "class SideTable(NamedTuple):",
+        '    """A table whose rows are the nodes of a device of the host of their own: neither calls nor GPU work."""',
+        "",
+        "    device: str",
+        '    """``waits`` for ``/cpu:0/waits``."""',
+        "    name: str",
+        '    """The column with the name of a node."""',
+        "    texts: Mapping[int, str]",
+        '    """The names, that of 0 also for kinds of a newer CUPTI; empty: the column is the index of a text."""',
+        "",
+        "",
+        "SIDE_TABLES = {",
+    ]
+    for table in kinds.side_tables:
+        shown = table.shown
+        lines.append(f'    "{table.name}": SideTable("{shown.device}", "{shown.name}", {texts(table, shown.name)}),')
+    lines += [
+        "}",
+        '"""Table -> how it is drawn, in the order of devices."""',
+        "",
+        "",
+        "class TableArgument(NamedTuple):",
+        '    """An argument of the slices of a table."""',
+        "",
+        "    key: str",
+        "    column: str",
+        "    form: str",
+        '    """``Number``, ``Hexadecimal``, ``Text``: the index of a text, or ``Kind``: one of ``texts``."""',
+        "    is_always: bool",
+        '    """Whether the number 0 is shown as well."""',
+        "    texts: Mapping[int, str]",
+        "",
+        "",
+        "TABLE_ARGUMENTS: dict[str, tuple[TableArgument, ...]] = {",
+    ]
+    for table in kinds.tables:
+        if not table.shown.arguments:
+            continue
+        lines.append(f'    "{table.name}": (')
+        lines += [
+            f'        TableArgument("{a.key}", "{a.column}", "{form_of(kinds, table, a)}", {a.always}, '
+            f"{texts(table, a.column)}),"
+            for a in table.shown.arguments
+        ]
+        lines.append("    ),")
+    return "\n".join([*lines, "}", '"""Table -> the arguments of its slices, in the order of display."""', ""])
 
 
 def enums_module(kinds: Kinds) -> str:
@@ -675,7 +918,7 @@ def enums_module(kinds: Kinds) -> str:
         values = enum["values"]
         if "table" in enum:
             texts = texts_of(enum)
-            if list(texts) == list(range(len(texts))):
+            if is_numbered(enum):
                 lines += [f"{enum['table']} = (", *wrapped(list(map(quoted, texts.values())), "    "), ")"]
             else:
                 lines += [f"{enum['table']} = {{"]
@@ -690,28 +933,36 @@ def enums_module(kinds: Kinds) -> str:
     return "\n".join([*lines, ""])
 
 
+SCHEMA_HEAD = (
+    '"""The columns of a recording, which every source fills and every reader may rely on.',
+    "",
+    NOTICE,
+    '"""',
+    "",
+    "from __future__ import annotations",
+    "",
+    "from dataclasses import dataclass",
+    "from typing import TYPE_CHECKING, NamedTuple",
+    "",
+    "if TYPE_CHECKING:",
+    "    from collections.abc import Mapping",
+    "",
+    "    from collector.recording.table import Table",
+    "",
+    "# fmt: off",
+    "",
+)
+
+
 def schema(kinds: Kinds) -> str:
     """`collector/recording/schema.py`."""
-    lines = [
-        '"""The columns of a recording, which every source fills and every reader may rely on.',
-        "",
-        NOTICE,
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from dataclasses import dataclass",
-        "from typing import TYPE_CHECKING, NamedTuple",
-        "",
-        "if TYPE_CHECKING:",
-        "    from collections.abc import Mapping",
-        "",
-        "    from collector.recording.table import Table",
-        "",
-        "# fmt: off",
-        "",
-        "SCHEMA: dict[str, dict[str, str]] = {",
-    ]
+    parts = (schema_columns, schema_kinds, schema_records, schema_conditions, schema_activities, schema_classes)
+    return "\n".join([*SCHEMA_HEAD, *(line for part in parts for line in part(kinds)), ""])
+
+
+def schema_columns(kinds: Kinds) -> list[str]:
+    """The columns of each table, their order, and those that a capture may lack."""
+    lines = ["SCHEMA: dict[str, dict[str, str]] = {"]
     for table in kinds.tables:
         lines.append(f'    "{table.name}": {{')
         lines += [f'        "{column.name}": "{column.type}",' for column in table.columns.values()]
@@ -748,15 +999,23 @@ def schema(kinds: Kinds) -> str:
         '"""The tables of work that launches cause: a graph that was recorded as a whole has no rows of activities."""',
         "",
     ]
+    return lines
+
+
+def schema_kinds(kinds: Kinds) -> list[str]:
+    """The kinds of activity that are recorded by default and on request."""
     always = dict.fromkeys(quoted(record.option) for record in kinds.records if not record.on_request)
     request = dict.fromkeys(quoted(record.option) for record in kinds.records if record.on_request)
-    lines += ["KINDS = (", *wrapped(list(always), "    "), ")"]
+    lines = ["KINDS = (", *wrapped(list(always), "    "), ")"]
     lines += ['"""The kinds of activity that are recorded by default."""', ""]
     lines += ["KINDS_ON_REQUEST = (", *wrapped(list(request), "    "), ")"]
-    lines += [
-        '"""Further kinds, recorded only on request."""',
-        "",
-        "",
+    lines += ['"""Further kinds, recorded only on request."""', "", ""]
+    return lines
+
+
+def schema_records(kinds: Kinds) -> list[str]:
+    """How the records of CUPTI fill the tables."""
+    lines = [
         "class Record(NamedTuple):",
         '    """How CUPTI\'s record of an activity kind fills the rows of a table."""',
         "",
@@ -802,8 +1061,13 @@ def schema(kinds: Kinds) -> str:
         ")",
         '"""Every activity kind that is read."""',
         "",
-        "CONDITIONS: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {",
     ]
+    return lines
+
+
+def schema_conditions(kinds: Kinds) -> list[str]:
+    """The columns that are filled only where another column has some values."""
+    lines = ["CONDITIONS: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {"]
     for table in kinds.tables:
         conditional = {column.name: column.when for column in table.columns.values() if column.when}
         if not conditional:
@@ -816,12 +1080,22 @@ def schema(kinds: Kinds) -> str:
             lines.append(f'        "{column}": ("{other}", {numbers}),')
         lines.append("    },")
     lines += ["}", '"""Table -> column -> another column, and its values for which the column is not 0."""', "", ""]
+    return lines
+
+
+def schema_activities(kinds: Kinds) -> list[str]:
+    """The numbers of tables and columns in the message Activity."""
     activities = [table for table in kinds.tables if table.is_activity]
-    lines += ["ACTIVITY_KINDS = {", *(f'    "{table.name}": {table.number},' for table in activities), "}"]
+    lines = ["ACTIVITY_KINDS = {", *(f'    "{table.name}": {table.number},' for table in activities), "}"]
     lines += ['"""Table -> the number of its rows\' kind in the message Activity."""', "", "ACTIVITY_FIELDS = {"]
     lines += [f'    "{column.name}": {column.field},' for column in activity_columns(kinds)]
     lines += ["}", '"""Column -> its number in the message Activity."""', "", ""]
-    lines += ["class TablesOfRecording:", '    """The tables that a recording has as attributes."""', ""]
+    return lines
+
+
+def schema_classes(kinds: Kinds) -> list[str]:
+    """The classes that have an attribute for each table."""
+    lines = ["class TablesOfRecording:", '    """The tables that a recording has as attributes."""', ""]
     lines += [f"    {table.name}: Table" for table in kinds.tables]
     lines += ["", "", "@dataclass(frozen=True)", "class Tables:"]
     lines += ['    """One `Table` per kind of activity; the columns are in `SCHEMA`."""', ""]
@@ -838,7 +1112,7 @@ def schema(kinds: Kinds) -> str:
     ]
     for table in kinds.tables:
         lines += [f"    {table.name}: int = 0"]
-    return "\n".join([*lines, ""])
+    return lines
 
 
 # -- Documentation ----------------------------------------------------------------------------------------------------
@@ -941,6 +1215,7 @@ OUTPUTS = {
     "native/kinds/generated/activities.h": activities,
     "collector/recording/cupti_enums.py": enums_module,
     "collector/recording/schema.py": schema,
+    "collector/stepstats/shown_tables.py": shown_tables,
     "docs/columns.md": columns_page,
     "protos/activity.proto": activity_proto,
 }

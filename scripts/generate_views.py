@@ -3,7 +3,7 @@
 The texts, collector/dataset/sql/<dialect>/<view>.sql, follow from their definitions in Ibis, and the columns,
 collector/dataset/fact_tables.json, from the questions that they answer.
 
-    python scripts/generate_views.py
+    make views
 
 Needs ibis-framework[duckdb] in the version of pyproject.toml, so that the same definitions give the same bytes.
 """

@@ -27,7 +27,8 @@ import numpy as np
 
 import collector
 from collector.errors import CollectorError
-from collector.launching.attached_process import AttachedProcess, copied_segments
+from collector.launching.attached_process import AttachedProcess
+from collector.launching.shared_recording import copied_segments
 from collector.recording.recording import Recording
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # modules that tests of several rooms import
 sys.path.insert(1, str(ROOT / "tests"))  # the package `reference`: slow, readable twins of native code
 
-pytest_plugins = ["captures", "report_pages", "viewers"]
+pytest_plugins = ["captures", "report_pages", "served_pages", "viewers"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

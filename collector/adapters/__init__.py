@@ -10,8 +10,9 @@ context manager. The hooks cost almost nothing while nothing is traced. Importin
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from collector.runtime.names_on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from collector.adapters.keras_steps import keras_names
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
     from collector.adapters.torch_modules import annotate_all_modules, annotate_modules
     from collector.adapters.torch_steps import annotate_torch_ops, annotate_torch_steps
     from collector.adapters.triton_launches import annotate_triton_launches
-
-_PLACES = {
-    "annotate_all_modules": "collector.adapters.torch_modules",
-    "annotate_modules": "collector.adapters.torch_modules",
-    "annotate_torch_ops": "collector.adapters.torch_steps",
-    "annotate_torch_steps": "collector.adapters.torch_steps",
-    "annotate_triton_launches": "collector.adapters.triton_launches",
-    "keras_names": "collector.adapters.keras_steps",
-    "name_torch_graphs": "collector.adapters.torch_graphs",
-    "record_torch_memory": "collector.adapters.torch_memory",
-}
 
 __all__ = [
     "annotate_all_modules",
@@ -43,12 +33,16 @@ __all__ = [
     "record_torch_memory",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_PLACES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "annotate_all_modules": "collector.adapters.torch_modules",
+        "annotate_modules": "collector.adapters.torch_modules",
+        "annotate_torch_ops": "collector.adapters.torch_steps",
+        "annotate_torch_steps": "collector.adapters.torch_steps",
+        "annotate_triton_launches": "collector.adapters.triton_launches",
+        "keras_names": "collector.adapters.keras_steps",
+        "name_torch_graphs": "collector.adapters.torch_graphs",
+        "record_torch_memory": "collector.adapters.torch_memory",
+    },
+)

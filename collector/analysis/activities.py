@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
+REPETITIONS = "{:,} activit[y equals another|ies equal others] in every column: times count once, numbers and sums each"
+"""The loss of `repetitions`."""
+
 
 def communicates(kernel: str) -> bool:
     """Whether a kernel of this name moves data between GPUs or waits for other ranks, by NCCL or RCCL."""
@@ -294,15 +297,16 @@ def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
 @shared
 def repetitions(recording: Recording) -> tuple[str, ...]:
     """A sentence with the number of activities that equal another one in every column; empty: there are none."""
-    number = 0
-    for name in ACTIVITY_TABLES:
-        table = getattr(recording, name)
-        places = np.flatnonzero(table.start_ns[1:] == table.start_ns[:-1])  # rows are in order
-        for values in table.columns.values():
-            places = places[values[places] == values[places + 1]]
-        number += len(places)
-    text = "{:,} activit[y equals another|ies equal others] in every column: times count once, numbers and sums each"
-    return (counted(text, number),) if number else ()  # questions that share it add losses of their own
+    number = sum(len(repeated_rows(getattr(recording, name))) for name in ACTIVITY_TABLES)
+    return (counted(REPETITIONS, number),) if number else ()  # questions that share it add losses of their own
+
+
+def repeated_rows(table: Table) -> Numbers:
+    """The rows of a table of activities that equal the row before them in every column."""
+    places = np.flatnonzero(table.start_ns[1:] == table.start_ns[:-1])  # rows are in order
+    for values in table.columns.values():
+        places = places[values[places] == values[places + 1]]
+    return places + 1
 
 
 def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:

@@ -10,6 +10,7 @@ from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.named_question import named_question
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -41,6 +42,7 @@ QUESTIONS = {
 }
 
 
+@named_question(QUESTIONS, aliases={"nvtx_sum": "name", "nvtx_pushpop_sum": "name"})
 def annotation_times(steps: Asked, *, by: str = "name") -> Answer:
     """Annotations and the time that the host spent in them, those that took longest first.
 

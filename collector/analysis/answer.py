@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.analysis.units import UNITS
 from collector.checked_arguments import whole_number
 from collector.runtime.optional_packages import optional_package
 from collector.text.document_cells import csv_text, markdown_row
 from collector.text.html_tables import html_line, html_table
-from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable, styled
 from collector.text.text_tables import folded, table_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
     import pandas as pd
@@ -42,9 +42,13 @@ class Column(NamedTuple):
 
     name: str
     unit: str
-    """ns, bytes, bytes/s, count, share (1 is all), ratio, value, number (of a device, a stream, …) or text."""
+    """One of `collector.analysis.units.UNITS`."""
     meaning: str
     """One sentence."""
+
+    def shown(self, row: Mapping[str, Any]) -> str:
+        """The value of a row for people."""
+        return UNITS[self.unit].shown(row[self.name])
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class Answer:
         lengths = {name: len(values) for name, values in self.values.items()}
         if list(lengths) != [column.name for column in self.columns] or len(set(lengths.values())) > 1:
             raise ValueError(f"columns {lengths} do not fit {[column.name for column in self.columns]}")
+        check_units(self.columns)
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values()), ()))
@@ -163,9 +168,7 @@ class Answer:
         chosen = [each for each in self.columns if not is_tree or each.name != "depth"]
         lines = [
             [
-                branch(row["path"], row["depth"])
-                if is_tree and each.name == "path"
-                else _shown(row[each.name], each.unit)
+                branch(row["path"], row["depth"]) if is_tree and each.name == "path" else each.shown(row)
                 for each in chosen
             ]
             for row in islice(self, shown)
@@ -194,7 +197,7 @@ class Answer:
         """The rows as a table of Markdown, with headings and values as the terminal shows them."""
         heads = markdown_row(self._headings().values())
         rules = f"| {' | '.join('---' if each.unit == 'text' else '---:' for each in self.columns)} |"
-        rows = (markdown_row(_shown(row[column.name], column.unit) for column in self.columns) for row in self)
+        rows = (markdown_row(column.shown(row) for column in self.columns) for row in self)
         return "".join(f"{line}\n" for line in (heads, rules, *rows))
 
     def to_json(self) -> dict[str, Any]:
@@ -223,7 +226,10 @@ class Answer:
             collector.MissingDependencyError: pyarrow is not installed.
         """
         pa = optional_package("pyarrow")
-        arrays = [pa.array(self.values[column.name].tolist(), _arrow_type(pa, column)) for column in self.columns]
+        types = {np.int64: pa.int64(), np.float64: pa.float64(), object: pa.string()}
+        arrays = [
+            pa.array(self.values[column.name].tolist(), types[UNITS[column.unit].dtype]) for column in self.columns
+        ]
         schema = [
             pa.field(column.name, array.type, metadata={"unit": column.unit, "meaning": column.meaning})
             for column, array in zip(self.columns, arrays, strict=True)
@@ -255,7 +261,7 @@ class Answer:
         return frame
 
     def _repr_html_(self) -> str:
-        rows = [[_shown(row[column.name], column.unit) for column in self.columns] for row in islice(self, _SHOWN_ROWS)]
+        rows = [[column.shown(row) for column in self.columns] for row in islice(self, _SHOWN_ROWS)]
         more = [f"{len(self) - len(rows):,} more of {len(self):,} rows"] if len(self) > len(rows) else []
         return "".join(
             [
@@ -270,6 +276,17 @@ class Answer:
                 *(html_line(f"Incomplete: {loss}", "bad") for loss in self.losses),
             ]
         )
+
+
+def check_units(columns: Iterable[Column]) -> None:
+    """Refuse columns with units that do not exist.
+
+    Raises:
+        ValueError: a column has such a unit.
+    """
+    for column in columns:
+        if column.unit not in UNITS:
+            raise ValueError(f"column {column.name}: no unit {column.unit!r}; there are {', '.join(UNITS)}")
 
 
 def _plain(name: str, others: Sequence[str]) -> str:
@@ -287,34 +304,3 @@ def branch(path: str, depth: int) -> str:
 def _finite(values: Iterable[Any]) -> list[Any]:
     """Values for JSON, which has neither NaN nor infinity: None for these."""
     return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
-
-
-def values_of(rows: Sequence[Any], unit: str) -> npt.NDArray[Any]:
-    """The array of a column: text as objects, shares, ratios and rates as float64, all else as int64."""
-    return np.array(rows, dtype=_DTYPES.get(unit, np.int64))
-
-
-_FLOATS = ("share", "ratio", "bytes/s", "value")
-_DTYPES: dict[str, Any] = {"text": object, **dict.fromkeys(_FLOATS, np.float64)}
-
-
-def _arrow_type(pa: Any, column: Column) -> Any:
-    return {"text": pa.string(), **dict.fromkeys(_FLOATS, pa.float64())}.get(column.unit, pa.int64())
-
-
-_SHOWN: dict[str, Callable[[Any], str]] = {
-    "ns": lambda value: f"-{time_text(-value)}" if value < 0 else time_text(value),
-    "bytes": size_text,
-    "bytes/s": lambda value: "" if value != value else f"{value / 1e9:.4g} GB/s",
-    "count": lambda value: f"{value:,}",
-    "share": lambda value: "" if value != value else f"{value:.1%}",
-    "ratio": lambda value: "" if value != value else f"{value:.3g}",
-    "value": lambda value: "" if value != value else f"{value:.15g}",
-    "text": printable,
-    "number": str,
-}
-
-
-def _shown(value: Any, unit: str) -> str:
-    """A value for people; an unknown value (NaN) is empty."""
-    return _SHOWN[unit](value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.named_question import named_question
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import RUNTIME_DOMAIN
 
@@ -34,6 +35,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION, in_overview=True, counts=("api_calls",), aliases={"cuda_api_sum": ""})
 def calls(steps: Asked) -> Answer:
     """Calls of CUDA's API by function, those that took longest first.
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from collector.analysis.activities import whole_graph_rows
-from collector.analysis.answer import Answer, Column, values_of
+from collector.analysis.answer import Answer, Column, check_units
 from collector.analysis.empty_answers import why_empty
+from collector.analysis.units import values_of
 from collector.analysis.whole_graphs import whole_graphs
 from collector.recording.recording import Recording
-from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES
+from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,6 +86,14 @@ class Question:
     """One sentence with the reason why the answer can be empty although these tables have rows."""
     counts_graphs: bool = False
     """Whether a launch of a CUDA graph that was recorded as a whole counts as an activity."""
+
+    def __post_init__(self) -> None:
+        check_units(self.columns)
+        names = [column.name for column in self.columns]
+        for what, given, known in (("column", self.summed, names), ("table", self.tables, SCHEMA)):
+            unknown = [each for each in given if each not in known]
+            if unknown:
+                raise ValueError(f"question {self.name}: no {what} {unknown[0]!r}; there are {', '.join(known)}")
 
     def ask(self, given: Asked, ask: Callable[[Recording], Part]) -> Answer:
         """The answer for one step; for several steps their rows in order, behind a column ``step``."""

@@ -12,6 +12,7 @@ from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
+from collector.analysis.named_question import named_question
 from collector.analysis.step_marks import MARK, mark_pattern, mark_rows, path_within
 from collector.recording.distinct import distinct_codes
 from collector.recording.nesting import NestedRanges
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
+UNRECORDED_OPS = "{:,} backward pass[|es] of ops that were not recorded"
+AMBIGUOUS_OPS = "{:,} backward pass[|es] whose number ops of several threads have"
+"""Losses of the answer."""
 _EVALUATION = "autograd::engine::evaluate_function: "
 _BACKWARD = re.compile(rf"{_EVALUATION}.*|\w*Backward\w*|torch::autograd::.*")
 """The names of ranges around nodes of the backward pass, of which the outermost has autograd's prefix."""
@@ -52,6 +56,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION)
 def backward(steps: Asked) -> Answer:
     """GPU time of PyTorch's ops and of their backward passes, which autograd's numbers link.
 
@@ -136,8 +141,8 @@ def _part(recording: Recording) -> Part:
         places = np.unique(np.concatenate(list(launched.values())))
         evidence.append(work.at(places).rows_by_table())
     lost = {
-        "{} backward pass[|es] of ops that were not recorded": int((links.forward < 0).sum()) - links.num_ambiguous,
-        "{} backward pass[|es] whose number ops of several threads have": links.num_ambiguous,
+        UNRECORDED_OPS: int((links.forward < 0).sum()) - links.num_ambiguous,
+        AMBIGUOUS_OPS: links.num_ambiguous,
     }
     losses = [counted(text, count) for text, count in lost.items() if count]
     part = Part.ordered(rows, evidence, lambda row: (-row[6], -row[5], row[:2]))

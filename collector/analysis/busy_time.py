@@ -11,6 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import EXPOSURE, DeviceTimes, device_times, ratio
 from collector.analysis.evidence import activities_of
+from collector.analysis.named_question import named_question
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -46,6 +47,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION, in_overview=True, aliases={"gpu_time_util": "", "temporal_breakdown": ""})
 def devices(steps: Asked, *, window: str = "step") -> Answer:
     """Busy and idle time of each device by class of activity.
 

@@ -9,6 +9,7 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
+from collector.analysis.named_question import named_question
 from collector.analysis.tracing_cost import covered_in_step
 from collector.recording.cupti_enums import JIT_ENTRY_TYPES, JIT_OPERATION_TYPES, LOADING_OVERHEADS, OVERHEAD_KINDS
 from collector.recording.kind_names import kind_name
@@ -39,6 +40,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION)
 def code_loading(steps: Asked) -> Answer:
     """Time that the driver spent compiling code, and loading modules and functions.
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from collector.analysis.annotation_paths import NO_ANNOTATION
-from collector.analysis.answer import Answer, Column, values_of
+from collector.analysis.answer import Answer, Column
 from collector.analysis.asked import recordings_in
 from collector.analysis.busy_time import devices
 from collector.analysis.copies import copies
-from collector.analysis.idle import CAUSES, idle
+from collector.analysis.idle import CAUSE_NAMES, idle
 from collector.analysis.kernels import KEYS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.ops import ops
 from collector.analysis.step_marks import cut_steps, path_within, split_at_marks
+from collector.analysis.units import values_of
 from collector.analysis.whole_graphs import whole_graphs
 from collector.checked_arguments import real_number
 from collector.errors import MissingDependencyError
@@ -82,9 +83,9 @@ def _time(step: MarkedStep) -> _Figures:
 def _idle(step: MarkedStep) -> _Figures:
     rows = list(idle(step.ran))
     for row in rows:
-        yield from (((cause,), 0, row[f"{cause}_ns"]) for cause in CAUSES)
+        yield from (((name,), 0, row[f"{cause}_ns"]) for cause, name in CAUSE_NAMES.items())
     for _ in step.devices - {row["device_id"] for row in rows}:  # no work of theirs ended the gap
-        yield ("tail",), 0, step.window.length_ns
+        yield (CAUSE_NAMES["tail"],), 0, step.window.length_ns
 
 
 def _ops(step: MarkedStep) -> _Figures:

@@ -9,6 +9,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
+from collector.analysis.named_question import named_question
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -31,6 +32,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION)
 def concurrency(steps: Asked, *, window: str = "step") -> Answer:
     """Time in which each number of activities ran at once, for each device.
 

@@ -9,6 +9,7 @@ from collector.analysis.activities import WorkClass, work_classes
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
+from collector.analysis.named_question import named_question
 from collector.recording.distinct import combination_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
@@ -47,6 +48,12 @@ QUESTION = Question(
 )
 
 
+@named_question(
+    QUESTION,
+    in_overview=True,
+    counts=("memcpys", "memsets"),
+    aliases={"cuda_gpu_mem_time_sum": "", "cuda_gpu_mem_size_sum": "", "memory_bw_summary": ""},
+)
 def copies(steps: Asked) -> Answer:
     """Copies and memsets of each device by direction and kinds of memory, those that took longest first.
 

@@ -22,6 +22,7 @@ from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence, one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
+from collector.analysis.named_question import named_question
 from collector.analysis.path_edges import NONE, HostWaits, PathEdges
 from collector.analysis.process_rows import has_several_processes, processes_of_calls, processes_of_work
 from collector.analysis.shared_values import shared
@@ -102,6 +103,7 @@ QUESTIONS = {
 """Value of ``by`` -> the question."""
 
 
+@named_question(QUESTIONS)
 def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
     """The chain of activities, waits and host time that determined the length of a step, over all of its devices.
 

@@ -11,6 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import Evidence
+from collector.analysis.named_question import named_question
 from collector.recording.cupti_enums import GRAPH_DEGREES, GRAPH_INSTANTIATED
 from collector.recording.distinct import combination_codes, grouped_rows
 from collector.recording.intervals import covered_by_group
@@ -66,6 +67,7 @@ _UNKNOWN = (
 )
 
 
+@named_question(QUESTION)
 def graphs(steps: Asked) -> Answer:
     """Launches of CUDA graphs by executable graph: their number, durations, and busy time.
 

@@ -21,6 +21,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.evidence import activities_of, one_row_of_each
 from collector.analysis.host_waits import launches_by_thread, thread_waits, wait_rows
+from collector.analysis.named_question import named_question
 from collector.analysis.process_rows import processes_beside, processes_of_overheads
 from collector.analysis.shared_values import is_sharing, shared
 from collector.checked_arguments import whole_number
@@ -55,6 +56,8 @@ CAUSES = {
     "tail": "Nothing ran in the window after the gap.",
 }
 """Cause -> its meaning."""
+CAUSE_NAMES = {cause: cause.replace("_", " ") for cause in CAUSES}
+"""Cause -> its name in rows and sentences, as the headings of columns have it."""
 
 _CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning in CAUSES.items())
 _TRACER_COLUMN = Column(
@@ -114,6 +117,7 @@ GAPS = Question(
 )
 
 
+@named_question(QUESTION, in_overview=True, aliases={"idle_time_breakdown": ""})
 def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
     """Idle time of each device by cause.
 
@@ -146,6 +150,7 @@ def largest_causes(answer: Answer) -> list[tuple[str, int]]:
     return sorted((each for each in times if each[1]), key=lambda each: -each[1])
 
 
+@named_question(GAPS, aliases={"gpu_gaps": ""})
 def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
     """Each gap with the part of each cause, the longest first.
 
@@ -176,6 +181,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
     return GAPS.ask(steps, ask)
 
 
+@named_question(OPS)
 def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
     """Idle time by the annotation before whose work each device was idle, the longest first.
 

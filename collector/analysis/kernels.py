@@ -14,6 +14,7 @@ from collector.analysis.asked import Part, Question, question_by, sums_in
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
+from collector.analysis.named_question import named_question
 from collector.analysis.stream_numbers import STREAM_COLUMNS, stream_name_keys
 from collector.analysis.tensor_cores import tensor_core_uses_of_groups
 from collector.errors import CollectorError
@@ -90,6 +91,20 @@ SUMS_QUESTIONS = {
 }
 
 
+@named_question(
+    QUESTIONS,
+    in_overview=True,
+    of_sums=True,
+    counts=("kernels",),
+    aliases={
+        "cuda_gpu_kern_sum": "name",
+        "cuda_gpu_kern_gb_sum": "shape",
+        "nvtx_kern_sum": "op",
+        "gpu_kernel_breakdown": "name",
+        "gpu_kernels_with_user_annotations": "op",
+    },
+    by_alone={"kernel": "name", "shape": "shape"},
+)
 def kernels(steps: Asked, *, by: str = "name") -> Answer:
     """Kernels and their time, longest total first.
 

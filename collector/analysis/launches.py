@@ -11,6 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import lower_median
 from collector.analysis.evidence import Evidence
+from collector.analysis.named_question import named_question
 from collector.analysis.stream_numbers import STREAM_COLUMNS, stream_name_keys
 from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_codes
@@ -77,6 +78,7 @@ DELAYS = Question(
 )
 
 
+@named_question(QUESTION, in_overview=True, counts=("api_calls",), aliases={"cuda_kern_exec_sum": ""})
 def launches(steps: Asked) -> Answer:
     """Calls that launched something by function: their number, their time, and the delays until the work began.
 
@@ -86,6 +88,7 @@ def launches(steps: Asked) -> Answer:
     return QUESTION.ask(steps, _by_function)
 
 
+@named_question(DELAYS, aliases={"cuda_kern_exec_trace": "", "cuda_kernel_launch_stats": ""})
 def launch_delays(steps: Asked) -> Answer:
     """The delay of each activity whose call was recorded, in order of devices and of starts.
 

@@ -10,6 +10,7 @@ from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
+from collector.analysis.named_question import named_question
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.first_rows import distinct_rows
 from collector.recording.kind_names import memory_kind_name
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
+UNKNOWN_FREES = "{:,} release[|s] of memory whose allocation was not recorded"
+ADDRESSES_IN_USE = "{:,} allocation[|s] at an address in use, whose release was not recorded"
+ODD_OPERATIONS = "{:,} memory operation[|s] of an unknown kind or an impossible size"
+"""Losses of the answers about memory."""
 _NEVER = np.iinfo(np.int64).max
 _DEFINITION = (
     "Memory that was allocated during the step and not released yet; memory that was allocated before the step does "
@@ -73,6 +78,7 @@ QUESTIONS = {
 }
 
 
+@named_question(QUESTIONS)
 def memory(steps: Asked, *, by: str = "pool") -> Answer:
     """The most memory that was held at once, for each kind and pool, or the annotations that held it then.
 
@@ -148,9 +154,9 @@ class Lifetimes(NamedTuple):
             rows[~is_allocation & ~had_before],
         )
         lost = {
-            "{} release[|s] of memory whose allocation was not recorded": len(lifetimes.unknown_frees),
-            "{} allocation[|s] at an address in use, whose release was not recorded": int(is_reused.sum()),
-            "{} memory operation[|s] of an unknown kind or an impossible size": len(table) - len(rows),
+            UNKNOWN_FREES: len(lifetimes.unknown_frees),
+            ADDRESSES_IN_USE: int(is_reused.sum()),
+            ODD_OPERATIONS: len(table) - len(rows),
         }
         return lifetimes, [counted(text, count) for text, count in lost.items() if count]
 

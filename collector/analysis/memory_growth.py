@@ -15,6 +15,7 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, question_by, steps_in
 from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
+from collector.analysis.named_question import named_question
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, step_rows
 from collector.checked_arguments import switch
@@ -87,6 +88,7 @@ QUESTIONS = {
 }
 
 
+@named_question(QUESTIONS)
 def memory_growth(steps: Asked, *, by: str = "step", first_apart: bool = True, mark: str = MARK) -> Answer:
     """Memory that each step allocated and did not release, or the annotations whose memory grew from step to step.
 

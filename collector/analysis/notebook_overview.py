@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from collector.analysis.annotation_paths import NO_ANNOTATION
 from collector.analysis.busy_time import devices
-from collector.analysis.idle import CAUSES, idle, largest_causes
+from collector.analysis.idle import CAUSE_NAMES, CAUSES, idle, largest_causes
 from collector.analysis.kernels import kernels
 from collector.analysis.largest_paths import largest_paths
 from collector.analysis.no_launches import no_launches
@@ -98,7 +98,7 @@ def _tables(recording: Recording) -> list[str]:
         tables.append(
             html_table(
                 ["cause", "idle", "meaning"],
-                [[cause.replace("_", " "), time_text(cause_ns), CAUSES[cause]] for cause, cause_ns in causes],
+                [[CAUSE_NAMES[cause], time_text(cause_ns), CAUSES[cause]] for cause, cause_ns in causes],
                 [True, False, True],
                 caption="Why the devices were idle",
                 sentences=["meaning"],

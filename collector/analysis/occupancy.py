@@ -11,6 +11,7 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_limits import THREADS_PER_WARP, device_limits
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
+from collector.analysis.named_question import named_question
 from collector.recording.first_rows import distinct_rows
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ _LARGEST = float(1 << 62)
 _FIGURES = ("blocks_at_once", "occupancy", "grid_occupancy", "waves", "tail")
 
 
+@named_question(QUESTION, counts=("kernels",))
 def occupancy(steps: Asked) -> Answer:
     """Theoretical occupancy, waves and tail of kernels by launch shape, longest total first.
 

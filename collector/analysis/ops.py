@@ -13,6 +13,7 @@ from collector.analysis.annotation_paths import NO_ANNOTATION, annotation_paths,
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
+from collector.analysis.named_question import named_question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +65,13 @@ SUMS_QUESTION = Question(
 )
 
 
+@named_question(
+    QUESTION,
+    in_overview=True,
+    of_sums=True,
+    aliases={"nvtx_gpu_proj_sum": "", "gpu_user_annotation_breakdown": ""},
+    by_alone={"op": ""},
+)
 def ops(steps: Asked) -> Answer:
     """GPU time by annotation: its own, and with the annotations inside it.
 

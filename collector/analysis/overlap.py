@@ -11,6 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
+from collector.analysis.named_question import named_question
 from collector.analysis.stream_numbers import STREAM_NAME, StreamNumbers
 from collector.recording.collective_rows import collective_rows
 from collector.recording.distinct import distinct_codes
@@ -114,6 +115,7 @@ QUESTIONS = {
 """Value of ``by`` -> the question."""
 
 
+@named_question(QUESTIONS, aliases={"comm_comp_overlap": ""})
 def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer:
     """Overlap of compute, communication and copies, and the exposed part of each.
 

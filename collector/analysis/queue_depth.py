@@ -9,6 +9,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.evidence import Evidence
+from collector.analysis.named_question import named_question
 from collector.analysis.shared_values import shared
 from collector.analysis.stream_numbers import STREAM_COLUMNS, Stream, StreamNumbers
 from collector.recording.distinct import grouped_rows
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
+WITHOUT_CALL = "{:,} activit[y|ies] without a recorded call: when they were queued is not known"
+BEFORE_CALL = "{:,} activit[y|ies] began before the call, as the clocks disagree: never queued"
+"""Losses of the answers."""
 _DEFINITION = (
     "An activity is queued from the start of the call that launched it to its own start; each node of a graph counts, "
     "and a graph that was recorded as a whole counts as one activity. The depth of a stream's queue is the number of "
@@ -65,6 +69,7 @@ QUESTIONS = {
 """Value of ``by`` -> the question."""
 
 
+@named_question(QUESTIONS, aliases={"queue_length_summary": ""})
 def queue(steps: Asked, *, by: str = "stream") -> Answer:
     """Depth of the queue of each stream: how far the host was ahead.
 
@@ -106,13 +111,9 @@ def _part(recording: Recording, by: str) -> Part:
         queues += [each] * len(found)
     losses = [*repetitions(recording)]
     if without := len(Activities.with_graphs(recording)) - len(known) - early:
-        losses.append(
-            f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"
-        )
+        losses.append(counted(WITHOUT_CALL, without))
     if early:
-        losses.append(
-            f"{counted('{:,} activit[y|ies]', early)} began before the call, as the clocks disagree: never queued"
-        )
+        losses.append(counted(BEFORE_CALL, early))
     return Part(rows, (), Evidence(len(queues), lambda row: queues[row].work.rows_by_table()), losses)
 
 

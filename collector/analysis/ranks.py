@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by, steps_in
+from collector.analysis.named_question import named_question
 from collector.errors import CollectorError
 from collector.merging.clocks import ClockOffset, ClockOffsets, Markers, checked_offsets, estimate_offsets, joined
 from collector.merging.collectives import Collective, matched_collectives
@@ -67,6 +68,7 @@ QUESTIONS = {
 }
 
 
+@named_question(QUESTIONS, of_ranks=True, aliases={"potential_stragglers": ""}, by_alone={"rank": "rank"})
 def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "estimate") -> Answer:
     """Waits in collectives, and which rank caused them.
 

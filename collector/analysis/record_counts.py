@@ -9,6 +9,7 @@ import numpy as np
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
+from collector.analysis.named_question import named_question
 from collector.recording.capture_tables import ROWS_CUT
 from collector.recording.schema import Tables
 
@@ -49,6 +50,7 @@ QUESTIONS = {
 }
 
 
+@named_question(QUESTIONS)
 def ledger(steps: Asked, *, by: str = "table") -> Answer:
     """Rows seen, kept and set apart by table, or every figure of the ledger with the loss that it stands for.
 

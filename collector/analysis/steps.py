@@ -15,6 +15,7 @@ from collector.analysis.annotation_paths import annotation_paths, launch_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, steps_in
 from collector.analysis.evidence import Evidence
+from collector.analysis.named_question import named_question
 from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
 from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, places_launched_in, step_rows
@@ -84,6 +85,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION, by_alone={"step": ""})
 def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer:
     """Durations of steps, the outliers among them, and the op that explains each outlier.
 

@@ -11,6 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.evidence import activities_of
+from collector.analysis.named_question import named_question
 from collector.analysis.stream_numbers import STREAM_COLUMNS, StreamNumbers
 from collector.recording.intervals import GroupTimes
 from collector.recording.stream_names import stream_names
@@ -43,6 +44,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION, by_alone={"stream": ""})
 def streams(steps: Asked) -> Answer:
     """Time of each stream, and the part of it that was concurrent with other streams of its device.
 

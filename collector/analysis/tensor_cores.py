@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,9 @@ from collector.analysis.asked import Part, Question, question_by
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.kernel_keys import kernel_names
+from collector.analysis.named_question import named_question
 from collector.analysis.shared_values import shared
-from collector.recording.kernel_names import demangle
+from collector.recording.kernel_names import CACHED_NAMES, demangle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +34,15 @@ _OF_XPROF = (
 )
 """Parts of names by which XProf recognises kernels that use tensor cores, older than compute capability 9."""
 _NEWER = ("wgmma", "gmma", "tensorop", "tcgen05", "utcmma", "nvjet", "flash_fwd", "flash_bwd")
-_USES = re.compile("|".join(map(re.escape, (*_OF_XPROF, *_NEWER))), re.IGNORECASE)
-_AVOIDS = re.compile(r"ffma|simt", re.IGNORECASE)
+_USES = (*_OF_XPROF, *_NEWER)
+_AVOIDS = ("ffma", "simt")
 """Parts of names of kernels that multiply on other cores, even in a family that mostly uses tensor cores."""
-_MAY_USE = re.compile(
-    r"(?<![sdcz])gemm|conv(?!ert)|attention|attn|fmha|mha_|matmul|cutlass|triton|cudnn_rnn|wgrad|dgrad|einsum",
-    re.IGNORECASE,
+_MAY_USE = (
+    *("attention", "attn", "fmha", "mha_", "matmul", "cutlass", "triton", "cudnn_rnn", "wgrad", "dgrad", "einsum"),
 )
 """Parts of names of kernels that multiply matrices, or that a compiler generated, without naming the units they use."""
+_MAY_USE_UNLESS_WITHIN = {"gemm": ("sgemm", "dgemm", "cgemm", "zgemm"), "conv": ("convert",)}
+"""More of these parts -> longer parts within which they show nothing. No two of them overlap."""
 
 _DEFINITION = (
     "Kernels that use tensor cores, by name: yes for names with a part that libraries give to such kernels, unknown "
@@ -62,6 +63,7 @@ QUESTIONS = {
 }
 
 
+@named_question(QUESTIONS, counts=("kernels",))
 def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
     """GPU time of kernels that use tensor cores, by name: yes, unknown, or no evidence.
 
@@ -76,18 +78,24 @@ def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
     return question.ask(steps, lambda recording: _part(recording, by))
 
 
-@lru_cache(maxsize=1 << 12)  # steps that are compared run the same kernels
+@lru_cache(CACHED_NAMES)
 def tensor_core_use(name: str) -> str:
     """Whether the name of a kernel shows that it uses tensor cores: ``yes``, ``unknown`` or ``no evidence``.
 
     Args:
         name: the demangled or the recorded name; a short name may lack the decisive part.
     """
-    if _AVOIDS.search(name):
+    name = name.lower()
+    if any(part in name for part in _AVOIDS):
         return NO_EVIDENCE
-    if _USES.search(name):
+    if any(part in name for part in _USES):
         return YES
-    return UNKNOWN if _MAY_USE.search(name) else NO_EVIDENCE
+    if any(part in name for part in _MAY_USE):
+        return UNKNOWN
+    for part, within in _MAY_USE_UNLESS_WITHIN.items():
+        if name.count(part) > sum(map(name.count, within)):
+            return UNKNOWN
+    return NO_EVIDENCE
 
 
 @shared

@@ -9,6 +9,7 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
+from collector.analysis.named_question import named_question
 from collector.recording.cupti_enums import OVERHEAD_KINDS
 from collector.recording.intervals import Union
 
@@ -43,6 +44,7 @@ QUESTION = Question(
 )
 
 
+@named_question(QUESTION)
 def tracing_cost(steps: Asked) -> Answer:
     """CUPTI's overheads by kind, and the CPU time of the collector's thread.
 

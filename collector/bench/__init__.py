@@ -9,8 +9,9 @@ Needs scipy: ``pip install 'cupti-collector[bench]'``.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from collector.runtime.names_on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from collector.bench.baseline import Regression, regressions
@@ -23,29 +24,6 @@ if TYPE_CHECKING:
     from collector.bench.gpu import Host
     from collector.bench.processes import Missing, Process, compare_processes
     from collector.bench.simulated_card import SimulatedCard
-
-_LAZY = {
-    "ArmError": "benchmark_errors",
-    "BenchmarkError": "benchmark_errors",
-    "Case": "discovery",
-    "Host": "gpu",
-    "Missing": "processes",
-    "Process": "processes",
-    "Regression": "baseline",
-    "Report": "benchmark_report",
-    "SimulatedCard": "simulated_card",
-    "allclose": "checks",
-    "benchmark": "discovery",
-    "case": "discovery",
-    "compare": "comparing",
-    "compare_processes": "processes",
-    "find_gpu": "cuda_gpu",
-    "parametrize": "discovery",
-    "read_pandas": "benchmark_report",
-    "regressions": "baseline",
-    "rotating": "comparing",
-}
-"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "ArmError",
@@ -69,14 +47,27 @@ __all__ = [
     "rotating",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "ArmError": "collector.bench.benchmark_errors",
+        "BenchmarkError": "collector.bench.benchmark_errors",
+        "Case": "collector.bench.discovery",
+        "Host": "collector.bench.gpu",
+        "Missing": "collector.bench.processes",
+        "Process": "collector.bench.processes",
+        "Regression": "collector.bench.baseline",
+        "Report": "collector.bench.benchmark_report",
+        "SimulatedCard": "collector.bench.simulated_card",
+        "allclose": "collector.bench.checks",
+        "benchmark": "collector.bench.discovery",
+        "case": "collector.bench.discovery",
+        "compare": "collector.bench.comparing",
+        "compare_processes": "collector.bench.processes",
+        "find_gpu": "collector.bench.cuda_gpu",
+        "parametrize": "collector.bench.discovery",
+        "read_pandas": "collector.bench.benchmark_report",
+        "regressions": "collector.bench.baseline",
+        "rotating": "collector.bench.comparing",
+    },
+)

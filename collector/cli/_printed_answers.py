@@ -6,6 +6,7 @@ import argparse
 import json
 import shutil
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collector.cli._completed_values import CompletedValues, complete_values
@@ -26,7 +27,10 @@ _WIDTH = 100
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of printed answers."""
     rows = parser.add_argument(
-        "--rows", type=_rows, metavar="N", help=f"number of rows of a table, or {_ALL} ({_ROWS})"
+        "--rows",
+        type=_rows,
+        metavar="N",
+        help=f"number of rows of an answer, or {_ALL} ({_ROWS} in a table for terminals, otherwise {_ALL})",
     )
     complete_values(rows, CompletedValues(lambda: (_ALL,)))
     parser.add_argument(
@@ -36,10 +40,10 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     )
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument(
-        "--json", action="store_true", help="a list of answers with every row and the meanings of columns"
+        "--json", action="store_true", help="a list of answers with their rows and the meanings of columns"
     )
-    formats.add_argument("--csv", action="store_true", help="every row of one answer; unprintable characters escaped")
-    formats.add_argument("--markdown", action="store_true", help="every row as tables of Markdown")
+    formats.add_argument("--csv", action="store_true", help="the rows of one answer; unprintable characters escaped")
+    formats.add_argument("--markdown", action="store_true", help="the rows as tables of Markdown")
 
 
 def _rows(text: str) -> int:
@@ -55,7 +59,13 @@ def _rows(text: str) -> int:
 
 
 def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> None:
-    """Print answers in the format that the arguments choose; each loss is printed once."""
+    """Print answers in the format that the arguments choose; each loss is printed once.
+
+    The number of rows that a project states is that of tables for terminals: programs that read other formats get
+    every row unless the command line limits them.
+    """
+    if "rows" in arguments.on_command_line and (arguments.json or arguments.csv or arguments.markdown):
+        answers = [_first_rows(answer, arguments.rows) for answer in answers]
     if arguments.json:
         json.dump([answer.to_json() for answer in answers], sys.stdout, indent=1, allow_nan=False)
         print()
@@ -71,3 +81,12 @@ def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> N
         print("\n\n".join(answer.text(**options, losses=False) for answer in answers))
         for loss in dict.fromkeys(loss for answer in answers for loss in answer.losses):
             print(f"incomplete: {terminal.printable(loss)}")
+
+
+def _first_rows(answer: Answer, rows: int) -> Answer:
+    """The answer with its first rows alone, and a note about the others."""
+    if rows >= len(answer):
+        return answer
+    note = f"These are the first {rows:,} of {len(answer):,} rows; the totals are those of all rows."
+    values = {name: column[:rows] for name, column in answer.values.items()}
+    return replace(answer, values=values, evidence=(), notes=(*answer.notes, note))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import check_names, path_argument
 from collector.errors import CollectorError
+from collector.files.dataset_files import SCHEMA_FILE
 from collector.files.path_kinds import exists, is_folder, is_regular_file
-from collector.formats.named_steps import SCHEMA_FILE, is_dataset, named_steps
+from collector.formats.named_steps import is_dataset, named_steps
 from collector.text import terminal
 from collector.text.natural_order import natural_order
 from collector.text.progress import progress

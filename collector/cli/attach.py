@@ -170,8 +170,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _stop(process: AttachedProcess, state: ProcessState, output: Path | None, *, quiet: bool) -> None:
-    from collector.launching.attached_process import check_unused
     from collector.launching.child_program import stop_raises
+    from collector.launching.shared_recording import check_unused
 
     if state.journal is not None:
         check_unused(state.journal)
@@ -186,8 +186,8 @@ def _record(process: AttachedProcess, seconds: float, output: Path | None, *, qu
 
     A signal that ends programs ends the wait, and so does the end of the process.
     """
-    from collector.launching.attached_process import SharedRecording
     from collector.launching.child_program import stop_raises
+    from collector.launching.shared_recording import SharedRecording
 
     recording = SharedRecording(process)
     try:
@@ -215,7 +215,7 @@ def _tell(trouble: str) -> None:
 def _write_journal(journal: Path, output: Path | None, *, quiet: bool, is_of_run: bool = False) -> None:
     """Write the journal of a recording that has ended as a file, and remove it; without a file it stays."""
     from collector.formats.loading import load
-    from collector.launching.attached_process import remove_journal
+    from collector.launching.shared_recording import remove_journal
 
     try:
         step = load(journal)
@@ -236,7 +236,7 @@ def _dump(end: Cut, begin: Cut | None, output: Path | None, *, quiet: bool) -> N
     """Write the closed segments of a recording, or the part of them since ``begin``."""
     from collector.files.new_folders import new_folder
     from collector.formats.loading import load
-    from collector.launching.attached_process import copied_segments, part_between
+    from collector.launching.shared_recording import copied_segments, part_between
 
     parent = Path.cwd() if output is None else output.absolute().parent
     folder = new_folder(parent, ".collector-attach-")

@@ -70,6 +70,7 @@ def _name(path: Path) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.files.atomic_files import check_writable
+    from collector.files.distinct_names import distinct_names
     from collector.files.written_files import written
     from collector.web.report_file import write_report
 
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     before, inputs = files_of(arguments.before), files_of(arguments.inputs)
     paths = [*before, *inputs]
     check_writable(arguments.output, *paths)
-    steps = [(_name(path), step) for path, step in zip(paths, load_steps(paths), strict=True)]
+    names = distinct_names([_name(path) for path in paths], paths)
+    steps = list(zip(names, load_steps(paths), strict=True))
     with written(arguments.output), progress(f"writing {arguments.output.name}"):
         page = write_report(
             arguments.output,

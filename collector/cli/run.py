@@ -198,15 +198,15 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
     nvtx = arguments.nvtx or bool(domains)
     return RunOptions(
         kinds,
-        nvtx,
-        domains,
-        arguments.delay,
-        arguments.duration,
-        arguments.max_size,
-        arguments.listen,
-        arguments.budget or "",
-        arguments.python,
-        _ranges(arguments),
+        nvtx=nvtx,
+        nvtx_domains=domains,
+        delay_s=arguments.delay,
+        duration_s=arguments.duration,
+        max_bytes=arguments.max_size,
+        listens=arguments.listen,
+        budget=arguments.budget or "",
+        python=arguments.python,
+        ranges=_ranges(arguments),
     )
 
 

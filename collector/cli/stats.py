@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
     from collector.formats.step import Step
 
 _WINDOWS = ("step", "span")
@@ -200,7 +201,7 @@ def _counted_by(name: str, wanted: str, asked: list[tuple[str, str]], otherwise:
 
 def _answers(
     asked: list[tuple[str, str]],
-    steps: object,
+    steps: Asked,
     window: str | None,
     clock_options: Mapping[str, Mapping[int, int] | None],
 ) -> list[Answer]:
@@ -211,10 +212,10 @@ def _answers(
         for place, (name, by) in enumerate(asked):
             report(f"answering {name}", place, len(asked))
             question = QUESTIONS[name]
-            options: dict[str, Any] = {"by": by} if by else {}
+            options: dict[str, Any] = {}
             if window and question.has_window:
                 options["window"] = window
             if question.of_ranks:
                 options |= clock_options
-            answers.append(question.ask(steps, **options))
+            answers.append(question.answer(steps, by, **options))
     return answers

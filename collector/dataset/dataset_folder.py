@@ -32,7 +32,8 @@ from collector.dataset.dataset_tables import (
 from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write, output_error
-from collector.formats.named_steps import SCHEMA_FILE, is_dataset
+from collector.files.dataset_files import SCHEMA_FILE, SCHEMA_NAME
+from collector.formats.named_steps import is_dataset
 from collector.formats.output_paths import check_place, placeholders_of
 from collector.text.surrogates import is_utf8
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from collector.dataset.dataset_tables import DatasetTable
 
 NOT_UTF8 = "its path is not UTF-8, which libraries of Parquet and SQL require"
-_NAME = "collector.dataset"
 _PART = re.compile(r"part-(\d{1,19})\.parquet")
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
 
@@ -186,7 +186,7 @@ def make_dataset(folder: Path) -> None:
     described = _check_content(folder)
     if described is not None and not tables().keys() - described.get("tables", {}).keys():
         return  # else an earlier program, which had fewer tables, wrote it
-    with atomic_write(folder / SCHEMA_FILE) as file:
+    with atomic_write(folder / SCHEMA_FILE, is_of_dataset=True) as file:
         file.write(json.dumps(schema_document(), indent=1).encode() + b"\n")
 
 
@@ -220,7 +220,7 @@ def check_schema(folder: Path) -> dict[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"{folder / SCHEMA_FILE} is not JSON: {error}") from error
-    if not isinstance(document, dict) or document.get("name") != _NAME:
+    if not isinstance(document, dict) or document.get("name") != SCHEMA_NAME:
         raise InvalidFileError(f"{folder / SCHEMA_FILE} is not the schema of a collector dataset")
     if document.get("version") != VERSION:
         raise InvalidFileError(
@@ -233,7 +233,7 @@ def check_schema(folder: Path) -> dict[str, Any]:
 def schema_document() -> dict[str, Any]:
     """The content of schema.json."""
     return {
-        "name": _NAME,
+        "name": SCHEMA_NAME,
         "version": VERSION,
         "times": "ns since base_ns of the run, which is Unix time",
         "tables": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collector.dataset.dataset_tables import DatasetColumn, DatasetTable
 
 _UNREAD = "unread: "
+_CAUSES = ("unfinished", "lost_with_context")
+"""Figures of rows that are set apart and not stored: no numbers by table have them."""
 _WHOLE_NAMES = {"kernels": "demangled_name"}
 """Table -> the column of its whole names, where its ``name`` is a short one."""
 
@@ -62,13 +65,13 @@ def recording_of(read: Callable[[str], pa.Table]) -> Recording:
         wall_stop_ns=step["wall_end_ns"] + base_ns,
         uncertainty_ns=step["clock_uncertainty_ns"],
     )
-    ledger, counters = _ledger(read(LEDGER))
+    ledger = _ledger(read(LEDGER))
     return Recording(
         (parts[0], nothing, parts[1], nothing),
         texts,
         clock,
         ledger,
-        counters,
+        {**ledger.source_counters, **{name: count for name in _CAUSES if (count := getattr(ledger, name))}},
         json.loads(step["environment"]),
         [Details.from_fields(json_64_bit(text)) for text in details],
         RowArguments(lambda: _arguments(read(ARGS.name))),
@@ -92,22 +95,18 @@ def _arguments(rows: pa.Table) -> dict[str, dict[str, ArgumentColumn]]:
     return found
 
 
-def _ledger(rows: pa.Table) -> tuple[Ledger, dict[str, int]]:
+def _ledger(rows: pa.Table) -> Ledger:
     figures = dict(zip(rows["figure"].to_pylist(), rows["value"].to_pylist(), strict=True))
     unread = {name.removeprefix(_UNREAD): value for name, value in figures.items() if name.startswith(_UNREAD)}
     own = {name: value for name, value in figures.items() if not name.startswith(_UNREAD)}
     ledger = Ledger.from_dict(own)
-    return Ledger(**{**_fields(ledger), "unread": unread}), dict(ledger.source_counters)
+    return replace(ledger, unread=unread)
 
 
 def _apart(rows: pa.Table) -> dict[str, tuple[int, int, int]] | None:
     """The numbers of rows that are set apart, by tables of a recording; None: they are not stored."""
     counts = zip(*(rows[name].to_pylist() for name in ("invalid", "early", "late")), strict=True)
     return dict(zip(rows["table"].to_pylist(), counts, strict=True)) or None
-
-
-def _fields(ledger: Ledger) -> dict[str, Any]:
-    return {name: getattr(ledger, name) for name in ledger.__dataclass_fields__}
 
 
 def _order(rows: pa.Table) -> npt.NDArray[np.int64]:

@@ -105,45 +105,41 @@ def _column(recorded: str, dtype: str) -> DatasetColumn:
     return DatasetColumn(name, kind, recorded, scale, unknown, is_known=unknown is None)
 
 
-def _of_recording(name: str, recorded: str, *more: DatasetColumn) -> DatasetTable:
-    own = tuple(_column(column, dtype) for column, dtype in SCHEMA[recorded].items() if column != "details_id")
-    return DatasetTable(name, (STEP, ID, *own, *more), recorded)
-
-
-_DEMANGLED = DatasetColumn("demangled_name", TEXT)
-_CLASS = DatasetColumn("class", TEXT)
-_OCCUPANCY = DatasetColumn("occupancy_percent", DOUBLE)
-_TENSOR_CORES = DatasetColumn("uses_tensor_cores", TEXT)
-
-RECORDED_TABLES = (
-    _of_recording("kernels", "kernels", _DEMANGLED, _CLASS, PROCESS_ID, OP, _OCCUPANCY, _TENSOR_CORES),
-    _of_recording("copies", "memcpys", PROCESS_ID, OP),
-    _of_recording("memsets", "memsets", PROCESS_ID, OP),
-    _of_recording("api_calls", "api_calls", DatasetColumn("api", TEXT), DatasetColumn("is_outer", BOOLEAN), OP),
-    _of_recording("external_correlations", "external_correlations"),
-    _of_recording("syncs", "synchronizations"),
-    _of_recording("overheads", "overheads"),
-    _of_recording("memory_ops", "memory_operations", PROCESS_ID, OP),
-    _of_recording(
-        "annotations",
-        "annotations",
+_DATASET_NAMES = {
+    "memcpys": "copies",
+    "synchronizations": "syncs",
+    "memory_operations": "memory_ops",
+    "cuda_events": "events",
+}
+"""Table of a recording -> its name in datasets, where that differs."""
+_COMPUTED = {
+    "kernels": (
+        DatasetColumn("demangled_name", TEXT),
+        DatasetColumn("class", TEXT),
+        PROCESS_ID,
+        OP,
+        DatasetColumn("occupancy_percent", DOUBLE),
+        DatasetColumn("uses_tensor_cores", TEXT),
+    ),
+    **dict.fromkeys(("memcpys", "memsets", "memory_operations", "graph_launches"), (PROCESS_ID, OP)),
+    "api_calls": (DatasetColumn("api", TEXT), DatasetColumn("is_outer", BOOLEAN), OP),
+    "annotations": (
         DatasetColumn("parent_id", INT64),
         DatasetColumn("path", TEXT),
         DatasetColumn("details", TEXT),
         DatasetColumn("is_in_step", BOOLEAN),
     ),
-    _of_recording("contexts", "contexts"),
-    _of_recording("streams", "streams"),
-    _of_recording("devices", "devices"),
-    _of_recording("events", "cuda_events"),
-    _of_recording("graph_changes", "graph_changes"),
-    _of_recording("graph_launches", "graph_launches", PROCESS_ID, OP),
-    _of_recording("nvtx_ranges", "nvtx_ranges"),
-    _of_recording("collectives", "collectives"),
-    _of_recording("other_ranges", "other_ranges"),
-    _of_recording("counter_samples", "counter_samples"),
-    _of_recording("jit_operations", "jit_operations"),
-)
+}
+"""Table of a recording -> the columns that `collector.dataset.step_tables` computes beside the recorded ones."""
+
+
+def _of_recording(recorded: str) -> DatasetTable:
+    own = (_column(column, dtype) for column, dtype in SCHEMA[recorded].items() if column != "details_id")
+    name = _DATASET_NAMES.get(recorded, recorded)
+    return DatasetTable(name, (STEP, ID, *own, *_COMPUTED.get(recorded, ())), recorded)
+
+
+RECORDED_TABLES = tuple(map(_of_recording, SCHEMA))
 """The tables that are made from those of a recording."""
 
 STEPS = DatasetTable(

@@ -10,7 +10,7 @@ from collector.analysis.ranks import rank_of
 from collector.dataset.dataset import Dataset, StepKey
 from collector.dataset.dataset_folder import tables
 from collector.dataset.dataset_tables import ENUMS, RANKS, RUNS, STEPS, TRACE_EVENTS
-from collector.dataset.dataset_writer import DatasetWriter, run_at
+from collector.dataset.dataset_writer import ROWS_OF_GROUP, DatasetWriter, run_at
 from collector.dataset.steps_by_name import keys_of
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
@@ -18,6 +18,7 @@ from collector.files.atomic_files import atomic_path, atomic_write, check_writab
 from collector.formats.loading import load
 from collector.formats.named_steps import named_steps
 from collector.merging.rank_numbers import step_number
+from collector.recording.schema import SCHEMA
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ def export_steps(
     writers: dict[tuple[str, int], DatasetWriter] = {}
     written = 0
     with ExitStack() as opened:
-        for each in _steps_in(paths):
-            on_step(each.step)
+        for each in _read_ahead(_steps_in(paths), on_step):
             recording = each.step.recording
             if not each.run:  # the steps of all files are one run
                 run = run or run_at(recording.clock.cupti_start_ns + recording.clock.offset_ns)
@@ -96,6 +96,23 @@ def export_steps(
             writers[place].write(recording, step=each.number, name=each.name, copied=copied)
             written += 1
     return written
+
+
+def _read_ahead(steps: Iterator[_StepToWrite], on_step: Callable[[Step], None]) -> Iterator[_StepToWrite]:
+    """The same steps, of which the first ones, or all if they are small, are read before the first is written.
+
+    The rows of a run and a rank are written before its steps, and stay. There shall be none if an input cannot be read.
+    """
+    held: list[_StepToWrite] = []
+    num_rows = 0
+    for each in steps:
+        on_step(each.step)
+        held.append(each)
+        num_rows += 1 + sum(len(getattr(each.step.recording, table)) for table in SCHEMA)
+        if num_rows > ROWS_OF_GROUP:
+            yield from held
+            held.clear()
+    yield from held
 
 
 def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:

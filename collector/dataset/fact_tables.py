@@ -9,7 +9,7 @@ from pathlib import Path
 from collector.dataset.dataset_tables import INT64, STEP, DatasetColumn, DatasetTable
 
 FILE = Path(__file__).parent / "fact_tables.json"
-"""Table -> column -> type; scripts/generate_views.py writes it."""
+"""Table -> column -> type; `make views` writes it."""
 
 
 @cache

@@ -13,6 +13,7 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
+from collector.analysis.units import UNITS
 from collector.dataset.dataset_arrow import table_of
 from collector.dataset.dataset_tables import DOUBLE, INT64, LEDGER, STEP, STEP_ROWS, TEXT
 from collector.dataset.fact_tables import fact_tables
@@ -62,7 +63,7 @@ that its view reads, and has the rows that `collector stats` shows unless it is 
 def answer_of(table: str, recording: Recording) -> Answer:
     """The answer that a table of facts stores."""
     question, by = FACTS[table]
-    return QUESTIONS[question].ask(recording, **({"by": by} if by else {}))
+    return QUESTIONS[question].answer(recording, by)
 
 
 NUMBER = Column("number", "number", "Place among the rows of the step.")
@@ -71,10 +72,11 @@ NUMBER = Column("number", "number", "Place among the rows of the step.")
 def columns_of_facts() -> dict[str, dict[str, str]]:
     """The columns of the tables of `FACTS` with their types: those of their answers.
 
-    scripts/generate_views.py keeps them in a file, so that readers of datasets need not load every question.
+    `make views` keeps them in a file, so that readers of datasets need not load every question.
     """
     nothing = Recording.from_capture(empty_capture())
-    return {name: {each.name: _type(each.unit) for each in _stored(answer_of(name, nothing))} for name in FACTS}
+    stored = {name: _stored(answer_of(name, nothing)) for name in FACTS}
+    return {name: {each.name: _TYPES[UNITS[each.unit].dtype] for each in columns} for name, columns in stored.items()}
 
 
 def step_facts(recording: Recording, step: int) -> dict[str, pa.Table]:
@@ -110,5 +112,4 @@ def _stored(answer: Answer) -> list[Column]:
     return [NUMBER, *kept]
 
 
-def _type(unit: str) -> str:
-    return TEXT if unit == "text" else DOUBLE if unit in ("share", "ratio", "bytes/s") else INT64
+_TYPES = {np.int64: INT64, np.float64: DOUBLE, object: TEXT}

@@ -23,6 +23,7 @@ from collector.recording.recording import are_names_alone
 from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_devices import FIRST_CONTEXTS
+from collector.recording.working_devices import WORKING_DEVICES
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = (
     *("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names"),
-    FIRST_CONTEXTS,
+    *(FIRST_CONTEXTS, WORKING_DEVICES),
     *RunLabel._fields,
 )
 """The keys of a recording's environment that a dataset keeps: no host, user or path."""

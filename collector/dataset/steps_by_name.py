@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from collector.dataset.dataset import Dataset, StepKey
 from collector.errors import InvalidFileError
-from collector.formats.named_steps import SCHEMA_FILE, NamedSteps
+from collector.files.dataset_files import SCHEMA_FILE
+from collector.formats.named_steps import NamedSteps
 
 if TYPE_CHECKING:
     from pathlib import Path

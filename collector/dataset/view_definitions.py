@@ -10,7 +10,7 @@ the definitions equal.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.device_times import EXPOSURE
@@ -54,6 +54,7 @@ def view_names() -> list[str]:
     ]
 
 
+@cache  # a view is compiled for several dialects
 def view_expression(view: str) -> Any:
     """The definition of a view as an expression of Ibis over the tables of a dataset.
 

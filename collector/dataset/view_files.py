@@ -1,4 +1,4 @@
-"""The views of a dataset as texts of SQL, one file for each view and dialect; scripts/generate_views.py writes them."""
+"""The views of a dataset as texts of SQL, one file for each view and dialect; `make views` writes them."""
 
 from __future__ import annotations
 

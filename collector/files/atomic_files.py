@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.errors import OutputError
+from collector.files.dataset_files import dataset_that_holds
 from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _GZIP_LEVEL = 6
 """The default of the gzip command: level 9 takes 3 to 5 times as long for a trace and saves 8 %."""
 _NO_ROOM, _NOT_HERE = "Free space, or write to another place", "Write to another place"
+_OTHER_NAME = "Give the output another name"
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _NO_ROOM),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _NOT_HERE),
@@ -59,15 +61,19 @@ def absolute(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str], *, is_of_dataset: bool = False) -> Iterator[BinaryIO]:
     """Open a file beside ``path``, which is renamed to ``path`` when the block ends without an error.
 
     If the block raises, an existing file at ``path`` is unchanged and nothing else remains. The new file gets the
     permissions of the one it replaces. For a link, the file that it points to is replaced; pipes and devices are
     written directly.
 
+    Args:
+        path: the file.
+        is_of_dataset: whether the file is written for the dataset in whose folder it is.
+
     Raises:
-        collector.OutputError: the file cannot be created, written or renamed.
+        collector.OutputError: the file cannot be created, written or renamed, or belongs to a dataset.
     """
     target = expanded(path)
     with _as_output_error(target):
@@ -76,6 +82,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 yield stream
             return
         target = _behind_links(target)
+        if not is_of_dataset:
+            _check_owner(target)
         temporary = _temporary_name(target)
         try:
             with temporary.open("xb") as file:
@@ -126,16 +134,18 @@ def packed(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
-    """Raise `collector.OutputError` if ``path`` obviously cannot be written, or is one of ``inputs``."""
+    """Raise `collector.OutputError` if ``path`` obviously cannot be written, is one of ``inputs`` or of a dataset."""
     target = expanded(path)
     with _as_output_error(target):
         for given in inputs:
             with contextlib.suppress(OSError):  # a missing one is reported when it is read
                 if target.samefile(given):
-                    raise OutputError(f"cannot write {target}: it is an input", "Give the output another name")
+                    raise OutputError(f"cannot write {target}: it is an input", _OTHER_NAME)
         if _is_stream(target):
             return
-        _check_place(_behind_links(target))
+        target = _behind_links(target)
+        _check_place(target)
+        _check_owner(target)
 
 
 def check_folder(target: Path, folder: Path, *, is_made: bool = False) -> None:
@@ -175,6 +185,12 @@ def _check_place(target: Path) -> None:
         )
     if target.is_dir():
         raise OutputError(f"cannot write {target}: it is a folder", "Name a file in it")
+
+
+def _check_owner(target: Path) -> None:
+    """Raise `collector.OutputError` if a file belongs to a dataset, which could not be read without it."""
+    if (folder := dataset_that_holds(target)) is not None:
+        raise OutputError(f"cannot write {target}: it belongs to the dataset in {folder}", _OTHER_NAME)
 
 
 @contextlib.contextmanager

@@ -68,7 +68,8 @@ class TracedProcess:
     def is_running(self) -> bool:
         """Whether it is still running on this machine."""
         is_here = self.identity.host == os.uname().nodename
-        return not self.has_ended and is_here and process_exists(self.identity.process_id)
+        pid_namespace = self.step.process.pid_namespace if self.step.process is not None else ""
+        return not self.has_ended and is_here and process_exists(self.identity.process_id, pid_namespace)
 
 
 class TracedProcesses(NamedTuple):

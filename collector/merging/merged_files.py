@@ -46,8 +46,6 @@ class Placed:
     """``rank 3``, of several runs ``run tuesday rank 3``; empty if there is only one rank."""
     owner: str
     """Prefix of its processes' names, which distinguishes them from those of other steps."""
-    base_ns: int
-    """Wall time of the axis' time 0."""
     shift_ns: int
     """Added to its own times."""
     added_to_correlations: int
@@ -83,11 +81,13 @@ class MergedFile(Protocol):
 
 
 @contextmanager
-def merged_file(file: BinaryIO, target: Path, steps: Sequence[Placed], layout: str) -> Iterator[MergedFile]:
-    """A file for steps in this order, written to `file` in the format of `target`."""
+def merged_file(
+    file: BinaryIO, target: Path, steps: Sequence[Placed], layout: str, base_ns: int
+) -> Iterator[MergedFile]:
+    """A file for steps in this order, written to `file` in the format of `target`; its time 0 is ``base_ns``."""
     wanted = merged_format(target)
     if wanted.steps_writer is not None:
-        with wanted.steps_writer(steps[0].base_ns) as writer:
+        with wanted.steps_writer(base_ns) as writer:
             yield _WrittenFile(writer, file, together=layout == "sequence")
         return
     assert wanted.drawn is not None
@@ -96,7 +96,7 @@ def merged_file(file: BinaryIO, target: Path, steps: Sequence[Placed], layout: s
         owned = [(step.owner, device) for step in steps for device in step.devices]
         owned += [("", _steps_device(step.rank).encode()) for step in steps]
         trace = convert_extension.MergedTrace(write, writer=wanted.drawn.writer, owned_devices=owned)
-        yield _DrawnFile(trace, steps, layout)
+        yield _DrawnFile(trace, steps, layout, base_ns)
 
 
 class _StatedInputs:
@@ -115,16 +115,22 @@ class _StatedInputs:
         inputs = [
             {**each, **json.loads(zlib.decompress(packed))} for each, packed in zip(own, self._packed, strict=True)
         ]
-        return json.dumps({**about, "inputs": inputs + about["inputs"][len(inputs) :]}, sort_keys=True)
+        return json.dumps({**about, "inputs": inputs + self.further(about)}, sort_keys=True)
+
+    def further(self, about: dict[str, Any]) -> list[dict[str, Any]]:
+        """The metadata of the inputs that were not added, because they have no time."""
+        not_added: list[dict[str, Any]] = about["inputs"][len(self._packed) :]
+        return not_added
 
 
 class _DrawnFile:
     """A trace drawn by the extension."""
 
-    def __init__(self, trace: MergedTrace, steps: Sequence[Placed], layout: str) -> None:
+    def __init__(self, trace: MergedTrace, steps: Sequence[Placed], layout: str, base_ns: int) -> None:
         self._trace = trace
         self._steps = steps
         self._layout = layout
+        self._base_ns = base_ns
         self._inputs = _StatedInputs()
 
     def add(
@@ -136,7 +142,7 @@ class _DrawnFile:
             message,
             is_run_metadata=is_run_metadata,
             owner=step.owner,
-            base_ns=step.base_ns,
+            base_ns=self._base_ns,
             start_ns=step.own_start_ns,
             shift_ns=step.shift_ns,
             added_to_correlations=step.added_to_correlations,
@@ -156,7 +162,7 @@ class _DrawnFile:
 
     def _mark_steps(self) -> None:
         """Add a process with the steps of each rank, and a mark across the axis at each step's begin."""
-        base_ns = self._steps[0].base_ns
+        base_ns = self._base_ns
         by_rank: dict[str, list[Placed]] = defaultdict(list)
         for step in self._steps:
             by_rank[step.rank].append(step)
@@ -253,4 +259,7 @@ class _WrittenFile:
         )
 
     def finish(self, about: dict[str, Any]) -> None:
+        for not_drawn in self._inputs.further(about):
+            for loss in Ledger.from_dict(not_drawn["ledger"]).record_losses():
+                self._writer.warn(loss)
         self._writer.write(self._file, self._inputs.within(about))

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zlib import crc32
 
 from collector.checked_arguments import check_function, regular_expression
@@ -49,6 +49,9 @@ from collector.stepstats.node_times import UNTIMED_NODES
 from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of, step_stats_of
 from collector.timeline.drawing import wire_of
+
+if TYPE_CHECKING:
+    from collector.protos.run_metadata_pb2 import Provenance
 
 Progress = Callable[[str, int, int], None]
 """Called with the current activity, the number of finished inputs, and the number of inputs."""
@@ -223,6 +226,8 @@ class _Found:
     """The checksum of the message, which the second reading must find again."""
     skipped: Mapping[str, int]
     warning: str
+    provenance: Provenance | None
+    """The provenance of an input that is not drawn, because no node has a possible time."""
 
     @property
     def start_ns(self) -> int:
@@ -302,36 +307,47 @@ def merge(
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
+    return _merge(sources, target, layout, clock_offsets, pattern, progress or (lambda _what, _done, _of: None))
+
+
+def merge_windows(files: Sequence[Path], output: Path) -> None:
+    """Draw the windows of a schedule; without any work in them, the file states their ledgers alone.
+
+    Raises:
+        collector.CollectorError: as for `merge`, except that all of them may be empty.
+    """
+    sources = [_source(file, at) for at, file in enumerate(files)]
+    check_writable(output, *files)
+    _merge(sources, output, "sequence", None, None, lambda _what, _done, _of: None, may_be_empty=True)
+
+
+def _merge(
+    sources: Sequence[_Source],
+    target: Path,
+    layout: str,
+    clock_offsets: ClockOffsets,
+    pattern: re.Pattern[str] | None,
+    report_progress: Progress,
+    *,
+    may_be_empty: bool = False,
+) -> MergeReport:
     is_of_several_runs = len({source.run for source in sources}) > 1
     for source in sources:
         source.is_of_several_runs = is_of_several_runs
-    report_progress = progress or (lambda _what, _done, _of: None)
     found, markers = _survey(sources, pattern if clock_offsets == "estimate" else None, report_progress)
+    if not may_be_empty:
+        _check_times(found)
     offsets = _offsets(clock_offsets, markers, found)
-    steps = _place(found, offsets, layout)
-    with atomic_write(target) as file, merged_file(file, target, steps, layout) as trace:
+    base_ns, steps = _place(found, offsets, layout)
+    with atomic_write(target) as file, merged_file(file, target, steps, layout, base_ns) as trace:
         drawn = [_draw(trace, step, at, len(steps), report_progress) for at, step in enumerate(steps)]
-        empty = [
-            MergedInput(
-                each.source.name,
-                each.rank,
-                each.number or 0,
-                0,
-                0,
-                skipped=each.skipped,
-                warning=each.warning,
-                unread=each.skipped,
-                run=each.source.run,
-            )
-            for each in found
-            if each.bounds_ns is None
-        ]
+        untimed = [_not_drawn(each) for each in found if each.bounds_ns is None]
         clocks = {
             (run, rank) if is_of_several_runs else rank: offset
             for run, own in offsets.items()
             for rank, offset in own.items()
         }
-        report = MergeReport(target, layout, (*drawn, *empty), clocks, steps[0].base_ns)
+        report = MergeReport(target, layout, (*drawn, *untimed), clocks, base_ns)
         trace.finish(report.metadata())
     return report
 
@@ -368,14 +384,10 @@ def _survey(
         number = step_number(source.name)
         ids = convert_extension.correlation_ids(read.message, is_run_metadata=read.is_run_metadata)
         of, notes = (source, rank, read.process_name, bool(tasks)), (read.skipped, read.warning)
-        found.append(_Found(*of, devices, number, bounds, ids, crc32(read.message), *notes))
+        provenance = provenance_of(read.message) if bounds is None and read.is_run_metadata else None
+        found.append(_Found(*of, devices, number, bounds, ids, crc32(read.message), *notes, provenance))
         if pattern is not None and rank is not None:
             moments[source.run].append((rank, read.moments(number or 0, pattern)))
-    if all(each.bounds_ns is None for each in found):
-        reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
-        raise InvalidFileError(
-            f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
-        )
     report_progress("reading", len(sources), len(sources))
     is_asked = pattern is not None and pattern.pattern != COLLECTIVE.pattern
     all_moments = [each for of_run in moments.values() for _, each in of_run]
@@ -385,6 +397,15 @@ def _survey(
             "Without a marker, the collectives (all-reduce, ...) relate the clocks",
         )
     return found, {run: _markers_of(own) for run, own in moments.items()}
+
+
+def _check_times(found: Sequence[_Found]) -> None:
+    """Raise `collector.InvalidFileError` if no input has a time."""
+    if any(each.bounds_ns is not None for each in found):
+        return
+    reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
+    others = ", nor in the others" * (len(found) > 1)
+    raise InvalidFileError(f"{found[0].source.name}: nothing in it has a time{reasons}{others}")
 
 
 def _markers_of(moments: Sequence[tuple[int, RankMoments]]) -> dict[int, Markers]:
@@ -424,11 +445,11 @@ def _offsets(
     }
 
 
-def _place(found: Sequence[_Found], offsets: _Offsets, layout: str) -> list[_Placed]:
-    """The position of each step on the common axis, in the order of drawing: by run, rank and time."""
+def _place(found: Sequence[_Found], offsets: _Offsets, layout: str) -> tuple[int, list[_Placed]]:
+    """Wall time of the axis' time 0, and the position of each step in the order of drawing: by run, rank and time."""
     timed = [each for each in found if each.bounds_ns is not None]
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
-    base_ns = min(corrected.values())
+    base_ns = min(corrected.values(), default=0)
     timed.sort(key=lambda each: (each.process, corrected[id(each)]))
     numbers = _numbers(timed, are_apart=layout == "overlay")
     like: Counter[tuple[_Process, int]] = Counter()
@@ -460,10 +481,10 @@ def _place(found: Sequence[_Found], offsets: _Offsets, layout: str) -> list[_Pla
         named = "" if each.rank_in_devices else rank
         owner = f"{named} step {number}".strip() if layout == "overlay" else named
         length_ns = each.end_ns - each.start_ns
-        times = (base_ns, shift_ns, added_to_ids, each.start_ns, length_ns)
+        times = (shift_ns, added_to_ids, each.start_ns, length_ns)
         run = each.source.run if each.source.is_of_several_runs else ""
         placed.append(_Placed(number, run, rank, owner, *times, each.devices, each))
-    return placed
+    return base_ns, placed
 
 
 def _numbers(found: Sequence[_Found], *, are_apart: bool) -> list[int]:
@@ -512,6 +533,25 @@ def _added_to_correlations(found: Sequence[_Found]) -> list[int]:
 def _offset(each: _Found, offsets: _Offsets) -> int:
     known = offsets.get(each.source.run, {}).get(each.rank) if each.rank is not None else None
     return known.offset_ns if known else 0
+
+
+def _not_drawn(found: _Found) -> MergedInput:
+    """An input without any time. Its ledger says whether nothing happened in it or everything was lost."""
+    provenance = found.provenance
+    ledger = dict(sorted(provenance.ledger.items())) if provenance else {}
+    return MergedInput(
+        name=found.source.name,
+        rank=found.rank,
+        step=found.number or 0,
+        start_ns=0,
+        end_ns=0,
+        skipped=found.skipped,
+        warning=found.warning,
+        ledger=ledger,
+        unread=dict(provenance.unread) if provenance and ledger else found.skipped,
+        simulated=provenance is not None and provenance.simulated,
+        run=found.source.run,
+    )
 
 
 def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: Progress) -> MergedInput:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
 _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])(?:step|timeline)[_-]?(\d{1,12})", re.IGNORECASE)
 _NO_RANK = re.compile(r"^process$|\bstep$")
-_RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
+_RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:([0-9]{1,9})(?![0-9])")
 
 
 def tasks_of(devices: Iterable[str]) -> set[tuple[str, int]]:

@@ -10,8 +10,9 @@ tfprof's Python interface without TensorFlow, for TensorFlow's own files and for
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from collector.runtime.names_on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from collector.profiler.api import Profiler, advise, profile, write_op_log
@@ -28,29 +29,6 @@ if TYPE_CHECKING:
     )
     from collector.profiler.recorded_graph import graph, op_log
     from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto, OpLogProto
-
-_LAZY = {
-    "AdviceProto": "collector.protos",
-    "GraphNodeProto": "collector.protos",
-    "MissingStepError": "collector.profiler.profiler_errors",
-    "MissingTracesError": "collector.profiler.profiler_errors",
-    "MultiGraphNodeProto": "collector.protos",
-    "OpLogProto": "collector.protos",
-    "OptionError": "collector.profiler.profiler_errors",
-    "Options": "collector.profiler.profile_options",
-    "ProfileContext": "collector.profiler.context",
-    "ProfileOptionBuilder": "collector.profiler.builder",
-    "Profiler": "collector.profiler.api",
-    "ProfilerError": "collector.profiler.profiler_errors",
-    "ProfilerHook": "collector.profiler.hook",
-    "ViewError": "collector.profiler.profiler_errors",
-    "advise": "collector.profiler.api",
-    "graph": "collector.profiler.recorded_graph",
-    "op_log": "collector.profiler.recorded_graph",
-    "profile": "collector.profiler.api",
-    "write_op_log": "collector.profiler.api",
-}
-"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "AdviceProto",
@@ -74,12 +52,27 @@ __all__ = [
     "write_op_log",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "AdviceProto": "collector.protos",
+        "GraphNodeProto": "collector.protos",
+        "MissingStepError": "collector.profiler.profiler_errors",
+        "MissingTracesError": "collector.profiler.profiler_errors",
+        "MultiGraphNodeProto": "collector.protos",
+        "OpLogProto": "collector.protos",
+        "OptionError": "collector.profiler.profiler_errors",
+        "Options": "collector.profiler.profile_options",
+        "ProfileContext": "collector.profiler.context",
+        "ProfileOptionBuilder": "collector.profiler.builder",
+        "Profiler": "collector.profiler.api",
+        "ProfilerError": "collector.profiler.profiler_errors",
+        "ProfilerHook": "collector.profiler.hook",
+        "ViewError": "collector.profiler.profiler_errors",
+        "advise": "collector.profiler.api",
+        "graph": "collector.profiler.recorded_graph",
+        "op_log": "collector.profiler.recorded_graph",
+        "profile": "collector.profiler.api",
+        "write_op_log": "collector.profiler.api",
+    },
+)

@@ -17,7 +17,9 @@ from collector.profiler.live_graph import LiveGraph, default_graph, definition_o
 from collector.profiler.model import ROOT_NAME, Model
 from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import MissingStepError, MissingTracesError, OptionError, ViewError
-from collector.profiler.reporter import VIEWS, Message, Reporter, deliver, empty_message
+from collector.profiler.reporter import Reporter, deliver
+from collector.profiler.views.view import Message
+from collector.profiler.views.view_registry import VIEWS
 from collector.protos import (
     AdviceProto,
     GraphDef,
@@ -235,10 +237,10 @@ class Profiler:
             report = self.reporter.ask(view, options)
         except (OptionError, MissingStepError, MissingTracesError) as error:
             log.error("%s", error)
-            return empty_message(view)
+            return VIEWS[view].message()
         except ViewError as error:
             log.error("%s", error)
-            message = empty_message(view)
+            message = VIEWS[view].message()
             message.name = ROOT_NAME
             return message
         try:

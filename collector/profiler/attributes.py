@@ -77,20 +77,6 @@ ATTRIBUTES: dict[str, Attribute] = {
 }
 """Attribute name -> attribute, in the alphabetical order of the ``Doc:`` block."""
 
-VIEW_DOCS: dict[str, str] = {
-    "scope": "scope: The nodes in the model graph are organized by their names, which is hierarchical like filesystem.",
-    "graph": "scope: The nodes in the model graph are organized by their names, which is hierarchical like filesystem.",
-    "op": (
-        "op: The nodes are operation kernel type, such as MatMul, Conv2D. Graph nodes belonging to the same type are "
-        "aggregated together."
-    ),
-    "code": (
-        "code: When python trace is available, the nodes are python lines and their are organized by the python call "
-        "stack."
-    ),
-}
-"""View -> first line of the ``Doc:`` block. The graph view indeed prints the scope view's line."""
-
 SIZE_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("bytes", "requested_bytes", "requested bytes"),
     ("peak_bytes", "peak_bytes", "peak bytes"),
@@ -139,18 +125,17 @@ def _docs(name: str) -> tuple[str, ...]:
 
 
 def doc_block(view: str, select: frozenset[str]) -> str:
-    """The explanations at the start of every report of ``view``, and the word ``Profile:``."""
+    """The explanations at the start of a report, with ``view``, that of its view, and the word ``Profile:``."""
     docs = "\n".join(line for name in sorted(select) for line in _docs(name))
-    return f"\nDoc:\n{VIEW_DOCS[view]}\n{docs}\n\nProfile:\n"
+    return f"\nDoc:\n{view}\n{docs}\n\nProfile:\n"
 
 
-def legend(view: str, select: frozenset[str]) -> str:
-    """The line that names the columns."""
+def legend(select: frozenset[str], *, of_tree: bool = False) -> str:
+    """The line that names the columns; ``of_tree``: of a tree of nodes, and not of groups of them."""
     measured = [title for _, title in (*selected_sizes(select), *selected_times(select))]
     counted = [title for name, title in (("params", "# parameters"), ("float_ops", "# float_ops")) if name in select]
-    tree = view in ("scope", "graph")
-    runs = "op count (run|defined)" if tree else "op occurrence (run|defined)"
+    runs = "op count (run|defined)" if of_tree else "op occurrence (run|defined)"
     named = (("device", "assigned devices"), ("op_types", "op types"), ("occurrence", runs))
-    titles = [*counted, *measured] if tree else [*measured, *counted]
+    titles = [*counted, *measured] if of_tree else [*measured, *counted]
     titles += [title for name, title in (*named, ("input_shapes", "input shapes")) if name in select]
     return f"node name | {' | '.join(titles)}\n"

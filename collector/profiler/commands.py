@@ -14,13 +14,10 @@ from typing import Any
 from collector.profiler.attributes import ATTRIBUTES, ORDERS
 from collector.profiler.profile_options import OUTPUTS, Filters, Options, Output
 from collector.profiler.profiler_errors import OptionError
-from collector.profiler.reporter import VIEWS
+from collector.profiler.views.view_registry import VIEWS
 
 COMMANDS: dict[str, str] = {
-    "scope": "by name scope: a tree of names, like files in folders",
-    "graph": "by graph: from nodes without consumers along the inputs",
-    "op": "by op type: one row per type, with its share",
-    "code": "by line of code: the call stacks that created the ops",
+    **{name: view.help for name, view in VIEWS.items()},
     "advise": "findings with the largest gain first; -explain for the evidence",
     "set": "defaults of the options of all later commands",
     "help": "this text; help COMMAND or help -OPTION for one",

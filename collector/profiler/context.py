@@ -17,7 +17,7 @@ import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import text_format
 
@@ -25,16 +25,15 @@ from collector.checked_arguments import check_function, whole_numbers
 from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
 from collector.profiler.profiler_errors import ProfilerError
-from collector.profiler.reporter import VIEWS, Message
+from collector.profiler.step_session import StepSession, new_session
+from collector.profiler.views.view import Message
+from collector.profiler.views.view_registry import VIEWS
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing.schedule import Action, action_of
 
 if TYPE_CHECKING:
     import os
     from types import TracebackType
-
-    from collector.protos import RunMetadata
-    from collector.recording.recording import Recording
 
 log = logging.getLogger("collector.profiler")
 
@@ -43,33 +42,6 @@ WARMUP_STEPS = 10
 LAST_RANDOM_STEP = 100
 MAX_TRACED_STEPS = 100
 _SEED = 111
-
-
-class TracedStep(Protocol):
-    """The part of a session's interface that is used here."""
-
-    @property
-    def unavailable(self) -> str | None:
-        """The reason why nothing was traced, or None."""
-
-    @property
-    def run_metadata(self) -> RunMetadata:
-        """The recorded step."""
-
-    @property
-    def recording(self) -> Recording:
-        """The recorded step as columns."""
-
-    def __enter__(self) -> Any: ...
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None, /
-    ) -> Any: ...
-
-
-def _trace() -> TracedStep:
-    from collector.tracing.trace import trace
-
-    return trace()
 
 
 class ProfileContext:
@@ -101,7 +73,7 @@ class ProfileContext:
         debug: bool = False,
         *,
         schedule: Callable[[int], Any] | None = None,
-        open_trace: Callable[[], TracedStep] = _trace,
+        open_trace: Callable[[], StepSession] = new_session,
     ) -> None:
         if enabled:
             for name, value in (("schedule", schedule), ("open_trace", open_trace)):
@@ -217,7 +189,7 @@ class ProfileContext:
             self._lock.release()
 
     @contextlib.contextmanager
-    def _tracing(self, step: int) -> Iterator[TracedStep | None]:
+    def _tracing(self, step: int) -> Iterator[StepSession | None]:
         """The open session of a step; None if the program itself traces, which is no reason to stop it."""
         with contextlib.ExitStack() as stack:
             session = self._open_trace()
@@ -251,7 +223,7 @@ class ProfileContext:
         return coverage < 0.5 and step < LAST_RANDOM_STEP and self._random.randint(0, 10) < 2
 
     @uncompiled
-    def _keep(self, step: int, kind: str, session: TracedStep) -> None:
+    def _keep(self, step: int, kind: str, session: StepSession) -> None:
         self._force_trace = False
         if session.unavailable or self.profiler is None:
             return

@@ -25,17 +25,15 @@ def reason_of_empty_view(reporter: Reporter, view: str, options: Options, report
         options: the options of the question.
         report: the answer.
     """
-    everything = Options(
-        max_depth=options.max_depth, step=options.step, order_by=options.order_by, select=options.select
-    )
+    everything = without_filters(options)
     if options.replace(output=everything.output) == everything or options.output.kind == "timeline":
         return ""
     if report.message.children:
         return ""
-    names = list(_names(reporter.ask(view, everything).message))
+    names = list(names_below(reporter.ask(view, everything).message))
     if not names:
         return ""
-    types = sorted({each for node in reporter.model.nodes.values() for each in node.op_types if each})
+    types = sorted(op_types(reporter))
     for option, known, whole in (
         ("account_type_regexes", types, "type"),
         ("start_name_regexes", names, "name"),
@@ -50,7 +48,17 @@ def reason_of_empty_view(reporter: Reporter, view: str, options: Options, report
     return f"no node passes all options; without them there are {_listed(names)}"
 
 
-def _names(root: Any) -> Iterable[str]:
+def without_filters(options: Options) -> Options:
+    """The same question about all nodes."""
+    return Options(max_depth=options.max_depth, step=options.step, order_by=options.order_by, select=options.select)
+
+
+def op_types(reporter: Reporter) -> set[str]:
+    """The types of all ops."""
+    return {each for node in reporter.model.nodes.values() for each in node.op_types if each}
+
+
+def names_below(root: Any) -> Iterable[str]:
     """The names below the root, those nearest to it first."""
     pending = deque(root.children)
     while pending:

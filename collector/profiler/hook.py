@@ -19,7 +19,8 @@ from collector.checked_arguments import check_function, real_number, whole_numbe
 from collector.errors import CollectorError, OutputError, SessionActiveError
 from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import filled_path, rank_of_this_process
-from collector.profiler.context import TracedStep, _trace, write_or_warn
+from collector.profiler.context import write_or_warn
+from collector.profiler.step_session import StepSession, new_session
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing.schedule import Action, action_of
@@ -65,7 +66,7 @@ class ProfilerHook:
         *,
         output: str | os.PathLike[str] | None = None,
         schedule: Callable[[int], Any] | None = None,
-        open_trace: Callable[[], TracedStep] = _trace,
+        open_trace: Callable[[], StepSession] = new_session,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         choices = {"save_steps": save_steps, "save_secs": save_secs, "schedule": schedule}
@@ -94,7 +95,7 @@ class ProfilerHook:
         self._clock = clock
         self._last: tuple[int, float] | None = None
         """Step and time of the last file; before the first file, those of the first step."""
-        self._session: TracedStep | None = None
+        self._session: StepSession | None = None
         self._action = Action.NONE
         """The action that the schedule chose for the current step."""
         self._ended = 0
@@ -192,7 +193,7 @@ class ProfilerHook:
             return step >= last_step + self._save_steps
         return self._save_secs is not None and self._clock() >= last_time + self._save_secs
 
-    def _write(self, step: int, session: TracedStep) -> Path | None:
+    def _write(self, step: int, session: StepSession) -> Path | None:
         from collector.timeline import Timeline
 
         timeline = Timeline(session.run_metadata.step_stats)
@@ -209,7 +210,7 @@ class ProfilerHook:
         log.info("wrote %s", path)
         return path
 
-    def _add_to_dataset(self, step: int, session: TracedStep, timeline: str) -> None:
+    def _add_to_dataset(self, step: int, session: StepSession, timeline: str) -> None:
         """Write a step with its timeline's events; a full disk must not end hours of training."""
         from collector.dataset.dataset_tables import TRACE_EVENTS
         from collector.dataset.dataset_writer import DatasetWriter

@@ -14,13 +14,11 @@ from collector.profiler.attributes import doc_block
 from collector.profiler.model import Model
 from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import MissingStepError, MissingTracesError, ViewError
-from collector.profiler.views.code import CodeView
-from collector.profiler.views.graph import GraphView
 from collector.profiler.views.group import GroupAnswer
-from collector.profiler.views.op import OpView
-from collector.profiler.views.scope import ScopeView
 from collector.profiler.views.tree import Answer
-from collector.protos import GraphNodeProto, MultiGraphNodeProto, PprofProfile
+from collector.profiler.views.view import Message, ModelView
+from collector.profiler.views.view_registry import VIEWS
+from collector.protos import GraphNodeProto, PprofProfile
 from collector.runtime.garbage import no_garbage_collection
 from collector.text import terminal
 
@@ -29,25 +27,6 @@ if TYPE_CHECKING:
 
 MAX_LEVELS = 10_000
 """Limit of the depth of a tree: deeper trees would need gigabytes for indents and scope names."""
-
-View = ScopeView | GraphView | OpView | CodeView
-
-_VIEW_CLASSES: dict[str, Callable[[Model], View]] = {
-    "scope": ScopeView,
-    "graph": GraphView,
-    "op": OpView,
-    "code": CodeView,
-}
-
-VIEWS = tuple(_VIEW_CLASSES)
-"""The names of the views of a profile."""
-
-Message = GraphNodeProto | MultiGraphNodeProto
-
-
-def empty_message(view: str) -> Message:
-    """An empty message of ``view``."""
-    return GraphNodeProto() if view in ("scope", "graph") else MultiGraphNodeProto()
 
 
 @dataclass(frozen=True)
@@ -78,7 +57,7 @@ class Reporter:
     def __init__(self, model: Model, variables: Variables | None = None) -> None:
         self.model = model
         self.variables = variables
-        self._views: dict[str, tuple[int, View | None]] = {}
+        self._views: dict[str, tuple[int, ModelView | None]] = {}
 
     @no_garbage_collection()
     def ask(self, view: str, options: Options) -> Report:
@@ -103,20 +82,20 @@ class Reporter:
             return self._pprof(view, options)
         if kind == "timeline":
             return self._timeline(view, options)
-        heading = model.notice + doc_block(view, options.select)
+        heading = model.notice + doc_block(VIEWS[view].doc, options.select)
         answer = self._answer(view, options)
         report = Report(answer.message, lambda: heading + answer.text())
         if kind != "file":
             return report
         return Report(answer.message, lambda: report.text, ((options.output.path, _encoded(report.text)),))
 
-    def view(self, name: str) -> View:
+    def view(self, name: str) -> ModelView:
         """The tree of a view."""
         generation, view = self._views.get(name, (-1, None))
         if view is None or generation != self.model.generation:
             if name == "scope":
                 _check_scopes(self.model)
-            view = _VIEW_CLASSES[name](self.model)
+            view = VIEWS[name].of(self.model)
             self._views[name] = (self.model.generation, view)
         return view
 

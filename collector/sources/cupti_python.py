@@ -28,7 +28,7 @@ from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActi
 from collector.recording.api_functions import plain_api_name
 from collector.recording.capture import Instant
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
-from collector.recording.ledger import PEER_COPIES
+from collector.recording.launch_figures import PEER_COPIES
 from collector.recording.schema import SCHEMA
 from collector.runtime.garbage import no_garbage_collection
 from collector.sources.cupti_python_records import (

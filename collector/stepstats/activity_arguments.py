@@ -9,27 +9,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from collector.protos import Activity
 from collector.recording.capture import ASYNC_NOT_KNOWN, NO_OBJECT
-from collector.recording.cupti_enums import (
-    GRAPH_DEGREES,
-    JIT_ENTRY_TYPES,
-    JIT_OPERATION_TYPES,
-    LAUNCH_TYPES,
-    MEMORY_OPERATIONS,
-    NVTX_RANGE_KINDS,
-    OVERHEAD_KINDS,
-    SYNC_TYPES,
-)
-from collector.recording.kind_names import kind_name, memory_kind_name
+from collector.recording.cupti_enums import GRAPH_DEGREES, LAUNCH_TYPES, NVTX_RANGE_KINDS
+from collector.recording.kind_names import kind_name, kind_without_name
+from collector.recording.schema import ACTIVITY_KINDS
+from collector.stepstats.shown_tables import SIDE_TABLES, TABLE_ARGUMENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Sequence
 
 Argument: TypeAlias = "tuple[str, int | str]"
 
+UNNAMED = "unnamed"
+"""The argument of a slice whose row has no name, so that the slice has another one."""
 _EVENT, _STREAM_WAITS_FOR_EVENT, _STREAM, _CONTEXT = 1, 2, 3, 4
 """``CUpti_ActivitySynchronizationType``."""
 _OF_PROCESS, _OF_THREAD, _OF_DEVICE, _OF_CONTEXT, _OF_STREAM = 1, 2, 3, 4, 5
 """``CUpti_ActivityObjectKind``."""
+_TABLES = {number: table for table, number in ACTIVITY_KINDS.items()}
 
 
 def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]:
@@ -41,8 +37,6 @@ def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]
         return [*_of_range(columns, texts), *_of_op(columns, texts)]
     if columns.kind == Activity.NVTX_RANGE:
         return [*_of_nvtx_range(columns), *_of_range(columns, texts)]
-    if columns.kind == Activity.GRAPH_LAUNCH:
-        return _of_graph_launch(columns, texts)
     make = {
         Activity.KERNEL: _of_kernel,
         Activity.MEMCPY: _of_copy,
@@ -50,10 +44,8 @@ def arguments_of(columns: Activity, texts: Sequence[str] = ()) -> list[Argument]
         Activity.API_CALL: _of_call,
         Activity.SYNCHRONIZATION: _of_wait,
         Activity.OVERHEAD: _of_overhead,
-        Activity.JIT_OPERATION: _of_jit_operation,
-        Activity.MEMORY_OPERATION: _of_memory_operation,
     }.get(columns.kind)
-    return make(columns) if make else []
+    return [*(make(columns) if make else []), *_described(_TABLES.get(columns.kind, ""), columns, texts)]
 
 
 def _of_kernel(columns: Activity) -> list[Argument]:
@@ -105,17 +97,6 @@ def _degree(columns: Activity) -> list[Argument]:
     return [("graph_degree", degree)] if degree else []
 
 
-def _of_graph_launch(columns: Activity, texts: Sequence[str]) -> list[Argument]:
-    return [
-        ("graph", columns.graph_id),
-        *_text("graph_name", columns.name_id, texts),
-        *_given(columns, nodes="num_nodes"),
-        ("stream", columns.stream_id),
-        *_given(columns, context="context_id"),
-        *_degree(columns),
-    ]
-
-
 def _of_nvtx_range(columns: Activity) -> list[Argument]:
     ends_elsewhere = columns.end_thread_id != columns.thread_id
     return [
@@ -162,12 +143,7 @@ def _of_wait(columns: Activity) -> list[Argument]:
     arguments += _given(columns, event_sync="event_sync_id")
     if columns.stream_id != NO_OBJECT:
         arguments.append(("stream", columns.stream_id))
-    return [
-        *arguments,
-        ("context", columns.context_id),
-        *_given(columns, "return_value"),
-        *_without_name(columns, "sync_type", range(len(SYNC_TYPES))),
-    ]
+    return [*arguments, ("context", columns.context_id), *_given(columns, "return_value")]
 
 
 def _of_overhead(columns: Activity) -> list[Argument]:
@@ -179,39 +155,26 @@ def _of_overhead(columns: Activity) -> list[Argument]:
         ("context", columns.context_id, kind >= _OF_CONTEXT),
         ("stream", columns.stream_id, kind >= _OF_STREAM),
     ]
-    return [
-        *((key, value) for key, value, is_there in arguments if is_there),
-        *_without_name(columns, "overhead_kind", OVERHEAD_KINDS),
-    ]
+    return [(key, value) for key, value, is_there in arguments if is_there]
 
 
-def _of_jit_operation(columns: Activity) -> list[Argument]:
-    return [
-        ("code", kind_name(JIT_ENTRY_TYPES, columns.jit_entry_type)),
-        ("device", columns.device_id),
-        *_given(columns, bytes="cache_bytes", jit="jit_id", process="process_id", thread="thread_id"),
-        *_without_name(columns, "jit_operation_type", range(len(JIT_OPERATION_TYPES))),
-    ]
-
-
-def _of_memory_operation(columns: Activity) -> list[Argument]:
-    memory = memory_kind_name(columns.memory_kind)
-    address = hex(columns.address)
-    return [
-        *_given(columns, bytes="num_bytes"),
-        ("memory", memory),
-        ("device", columns.device_id),
-        ("address", address),
-        *_given(columns, "is_async", "pool_type", context="context_id", stream="stream_id"),
-        *([("pool", hex(columns.pool_address))] if columns.pool_address else []),
-        *_given(columns, "pool_bytes", "pool_used_bytes"),
-        *_without_name(columns, "operation", range(len(MEMORY_OPERATIONS))),
-    ]
-
-
-def _without_name(columns: Activity, column: str, named: Container[int]) -> list[Argument]:
-    """The kind of a row whose slice has the name of any kind, because a newer CUPTI added this one."""
-    return [] if getattr(columns, column) in named else [(column, getattr(columns, column))]
+def _described(table: str, columns: Activity, texts: Sequence[str]) -> list[Argument]:
+    """What the description of the kind states: `collector.stepstats.shown_tables`."""
+    found: list[Argument] = []
+    for key, column, form, is_always, kinds in TABLE_ARGUMENTS.get(table, ()):
+        value = getattr(columns, column)
+        if form == "Text":
+            found += _text(key, value, texts)
+        elif form == "Kind":
+            name = kinds.get(value, kind_without_name(value))
+            found += [(key, name)] if name else []
+        elif value or is_always:
+            found.append((key, hex(value) if form == "Hexadecimal" else value))
+    side = SIDE_TABLES.get(table)
+    if side is not None and side.texts and getattr(columns, side.name) not in side.texts:
+        # The slice has the name of any kind, because a newer CUPTI added this one.
+        found.append((side.name, getattr(columns, side.name)))
+    return found
 
 
 def _given(columns: Activity, *same: str, **keys: str) -> list[Argument]:

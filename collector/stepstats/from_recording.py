@@ -64,7 +64,8 @@ from collector.stepstats.annotation_labels import AnnotationLabels
 from collector.stepstats.environment_texts import environment_texts, json_keys
 from collector.stepstats.host_devices import HostDevices
 from collector.stepstats.labels import name_in_label, op_of
-from collector.stepstats.object_tables import NUM_KEPT
+from collector.stepstats.object_tables import NUM_KEPT, ROWS_APART
+from collector.stepstats.shown_tables import SIDE_TABLES
 from collector.stepstats.typed_columns import NODE_COLUMNS, native_table
 from collector.version import version
 
@@ -145,6 +146,7 @@ def _names(recording: Recording) -> dict[str, list[str]]:
     """Texts by ``name_id``; empty for ids that no row has."""
     strings = recording.strings
     annotations = [part.annotations.name_id for part in recording.parts]
+    named = [getattr(recording, table).columns[side.name] for table, side in SIDE_TABLES.items() if not side.texts]
 
     def texts(form: Callable[[str], str], *ids: npt.NDArray[Any]) -> list[str]:
         is_used = np.zeros(len(strings), bool)
@@ -155,7 +157,7 @@ def _names(recording: Recording) -> dict[str, list[str]]:
     return {
         "short_names": texts(short_name, recording.kernels.name_id),
         "whole_names": texts(lambda name: name_in_label(demangle(name)), recording.kernels.name_id),
-        "range_names": texts(str, recording.nvtx_ranges.name_id),
+        "side_names": texts(str, *named),
         "graph_names": texts(str, recording.graph_launches.name_id),
         "other_range_names": texts(str, recording.other_ranges.name_id),
         "api_names": texts(plain_api_name, recording.api_calls.name_id),
@@ -206,7 +208,8 @@ def _memory(recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None
 def _capture(recording: Recording) -> Capture:
     """The parts of a recording that `collector.stepstats.to_recording` needs in addition to the activities."""
     details: Sequence[Any] = recording.details
-    tables = recording.to_capture()["tables"]
+    capture = recording.to_capture()
+    tables = capture["tables"]
     others: dict[str, dict[str, Any]] = {
         name: {column: values.tolist() for column, values in tables[name].items()}
         for name in SCHEMA
@@ -216,6 +219,8 @@ def _capture(recording: Recording) -> Capture:
     kept = {name: len(getattr(recording, name)) for name in others}
     if kept := {name: count for name, count in kept.items() if count < len(next(iter(others[name].values())))}:
         others[NUM_KEPT] = kept
+    if "rows_apart" in capture:
+        others[ROWS_APART] = dict(capture["rows_apart"])
     counters = dict(recording.counters)
     figures = sorted(recording.ledger.as_dict().items())
     same = [place for place, (name, value) in enumerate(figures) if counters.get(name) == value]

@@ -24,7 +24,7 @@ _NOT_IN_LABELS = (", ", "(", ")")
 _OP_LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
 _RUNTIME_API_NAME = re.compile(r"cuda[A-Z]")
-_STREAM = re.compile(r"/stream:(\d{1,9})(?:\.(\d{1,9}))?$")
+_STREAM = re.compile(r"/stream:(\d{1,9})(?:\.\d{1,9})?$")
 _NUMBERS = {
     **{text: number for number, text in enumerate(COPY_KINDS)},
     **{text: number for number, text in enumerate(MEMORY_KINDS)},
@@ -162,6 +162,10 @@ def stream_device(unit: str, stream_id: int, context_id: int | None = None) -> s
 
 
 def stream_of(device: str) -> int | None:
-    """The stream of a device; None if the device is not a stream, or a stream of a second context."""
+    """The stream of a device, whatever its context is; None if the device is not a stream.
+
+    >>> stream_of("/gpu:0/stream:7"), stream_of("/gpu:0/stream:7.2"), stream_of("/gpu:0/stream:all")
+    (7, 7, None)
+    """
     match = _STREAM.search(device)
-    return int(match[1]) if match and match[2] is None else None
+    return int(match[1]) if match else None

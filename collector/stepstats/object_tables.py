@@ -29,6 +29,8 @@ ObjectRow: TypeAlias = "dict[str, Any]"
 NUM_KEPT = "kept"
 """The member of a message's tables that states, for each table with rows set apart at its end, the number of rows
 before these."""
+ROWS_APART = "rows_apart"
+"""The member with the numbers of rows by table that a part of a recording counts but does not have."""
 OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
 """The names of these tables."""
 

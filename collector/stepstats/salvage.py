@@ -1,6 +1,7 @@
 """The readable part of StepStats bytes that protobuf refuses: truncated, or with text that is not UTF-8.
 
-The unit is a node, which is either kept completely, or left out and counted.
+The unit is a node, which is either kept completely, or left out and counted. A node that is read under ``stream:all``
+is also restored where it is repeated.
 """
 
 from __future__ import annotations
@@ -11,21 +12,40 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from collector.protos.run_metadata_pb2 import RunMetadata
-from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.stepstats import varint
+from collector.stepstats.repeated_devices import restore_parts
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
-NODE_FIELDS = {
-    **dict.fromkeys((1, 6, 7, 8, 11, 12), BYTES),
-    **dict.fromkeys((2, 3, 4, 5, 9, 10, 13, 14, 15, 16, 17, 100001), VARINT),
+_WIRE_TYPES = {
+    **dict.fromkeys((FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_MESSAGE), BYTES),
+    **dict.fromkeys(
+        (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FIXED64, FieldDescriptor.TYPE_SFIXED64), FIXED64
+    ),
+    **dict.fromkeys((FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_FIXED32, FieldDescriptor.TYPE_SFIXED32), FIXED32),
 }
-"""Number -> wire type of the fields of a NodeExecStats."""
-DEVICE_FIELDS = dict.fromkeys((1, 2, 3), BYTES)
-RUN_METADATA_FIELDS = dict.fromkeys((1, 2, 3, 4, 5, 100001), BYTES)
+"""Type of a field -> its wire type; all other types are varints."""
+
+
+def _wire_types(message: type[Message]) -> dict[int, int]:
+    """Number -> wire type of the fields of a message without packed numbers."""
+    return {field.number: _WIRE_TYPES.get(field.type, VARINT) for field in message.DESCRIPTOR.fields}
+
+
+_SESSION_METADATA = 5
+"""A field of TensorFlow's RunMetadata that ours does not have."""
+_FIELDS = {
+    "RunMetadata": {_SESSION_METADATA: BYTES, **_wire_types(RunMetadata)},
+    "StepStats": _wire_types(StepStats),
+    "DeviceStepStats": _wire_types(DeviceStepStats),
+    "NodeExecStats": _wire_types(NodeExecStats),
+}
+"""Message -> number -> wire type of its fields."""
 NODES_CHECKED = 64
 """The number of a file's nodes that `foreign` checks: other messages are recognised by their first nodes."""
 
@@ -94,7 +114,8 @@ def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
     """
     nodes_left = NODES_CHECKED
 
-    def check(message: memoryview, start: int, known: dict[int, int], what: str) -> list[Field]:
+    def check(message: memoryview, start: int, what: str) -> list[Field]:
+        known = _FIELDS[what]
         found = []
         recognised = len(message) == 0
         for item in fields(message, start):
@@ -113,15 +134,15 @@ def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
         view = memoryview(data)
         steps = [Field(1, BYTES, 0, view, True)]
         if is_run_metadata:
-            steps = check(view, 0, RUN_METADATA_FIELDS, "RunMetadata")
+            steps = check(view, 0, "RunMetadata")
         for step in steps:
             if step.number != 1:
                 continue
-            for device in check(step.payload, step.start, {1: BYTES}, "StepStats"):
-                for node in check(device.payload, device.start, DEVICE_FIELDS, "DeviceStepStats"):
+            for device in check(step.payload, step.start, "StepStats"):
+                for node in check(device.payload, device.start, "DeviceStepStats"):
                     if node.number == 2 and nodes_left:
                         nodes_left -= 1
-                        check(node.payload, node.start, NODE_FIELDS, "NodeExecStats")
+                        check(node.payload, node.start, "NodeExecStats")
     except WireError as error:
         return error
     return None
@@ -160,6 +181,7 @@ def salvage(data: bytes, is_run_metadata: bool) -> Salvaged:
     else:
         _salvage_step(Field(1, BYTES, 0, view, True), saved)
     _drop_unknown_fields(saved)
+    restore_parts(saved.run_metadata.step_stats)
     return saved
 
 

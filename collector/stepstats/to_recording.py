@@ -10,12 +10,13 @@ from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
 from collector.protos import Capture, Provenance, RunMetadata
-from collector.recording.ledger import LAUNCH_FIGURES
+from collector.recording.launch_figures import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_KINDS, LATER_COLUMNS, SCHEMA
 from collector.runtime.extension import convert_extension
 from collector.stepstats.environment_texts import environment_of
-from collector.stepstats.typed_columns import field_of, kind_of
+from collector.stepstats.object_tables import ROWS_APART
+from collector.stepstats.typed_columns import read_tables, wanted_tables
 from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of
 from collector.text.json_64_bit import json_64_bit
 
@@ -71,23 +72,15 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
     if not has_recording(data):
         raise InvalidFileError("the step has no columns of a recording: another program wrote it, or an older version")
     provenance = provenance_of(data) or Provenance()
-    wanted = [
-        (kind_of(table), [(field_of(column), np.dtype(dtype).itemsize) for column, dtype in columns.items()])
-        for table, columns in ((table, SCHEMA[table]) for table in tables)
-    ]
     try:
         values, rest, without = convert_extension.read_activities(
-            data, is_run_metadata=True, offset_ns=provenance.clock_offset_nanos, tables=wanted
+            data, is_run_metadata=True, offset_ns=provenance.clock_offset_nanos, tables=wanted_tables(tables)
         )
         capture = Capture.FromString(rest)
+        others = json_64_bit(capture.other_tables) if capture.other_tables else {}
         given: RecordedCapture = {
-            "tables": {
-                table: {
-                    column: read.view(dtype) for (column, dtype), read in zip(SCHEMA[table].items(), own, strict=True)
-                }
-                for table, own in zip(tables, values, strict=True)
-            }
-            | _other_tables(capture)
+            "tables": read_tables(tables, values)
+            | _other_tables(others)
             | {table: _no_rows(table) for table in _TABLES if table not in tables},
             "strings": list(capture.strings),
             "counters": {
@@ -102,10 +95,12 @@ def read_recording(data: bytes | bytearray | memoryview, tables: Collection[str]
         }
         if provenance.ledger.keys() >= set(LAUNCH_FIGURES):  # rows of a part, or of a drawn trace, do not tell them
             given["launch_figures"] = {name: provenance.ledger[name] for name in LAUNCH_FIGURES}
+        if ROWS_APART in others:
+            given["rows_apart"] = others[ROWS_APART]
         recording = Recording.from_capture(given)
     except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
-    except (DecodeError, ValueError, TypeError, LookupError, RecursionError) as error:
+    except (DecodeError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InvalidFileError(f"the columns of the step are damaged ({error})") from error
     return ReadRecording(recording, without)
 
@@ -114,9 +109,8 @@ def _no_rows(table: str) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
     return {column: np.zeros(0, dtype) for column, dtype in SCHEMA[table].items()}
 
 
-def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dtype[Any]]]]:
+def _other_tables(tables: Mapping[str, Any]) -> dict[str, dict[str, np.ndarray[Any, np.dtype[Any]]]]:
     """The tables whose rows are not activities."""
-    tables = json_64_bit(capture.other_tables) if capture.other_tables else {}
     return {
         name: {
             column: np.array(tables.get(name, {}).get(column, []), dtype)

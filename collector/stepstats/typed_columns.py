@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from collector.protos import Activity
-from collector.recording.schema import ACTIVITY_KINDS
+from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
+from collector.stepstats.shown_tables import SIDE_TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     import numpy.typing as npt
 
     from collector.recording.table import Table
@@ -17,14 +22,13 @@ NODE_COLUMNS = {
     "memcpys": ("start_ns", "end_ns", "correlation_id"),
     "memsets": ("start_ns", "end_ns", "correlation_id"),
     "api_calls": ("start_ns", "end_ns", "correlation_id", "thread_id"),
-    "synchronizations": ("start_ns", "end_ns", "correlation_id"),
-    "overheads": ("start_ns", "end_ns", "correlation_id"),
-    "jit_operations": ("start_ns", "end_ns", "correlation_id"),
-    "memory_operations": ("start_ns", "correlation_id"),
-    "nvtx_ranges": ("start_ns", "end_ns"),
     "other_ranges": ("start_ns", "end_ns", "correlation_id", "thread_id"),
     "graph_launches": ("start_ns", "end_ns", "correlation_id"),
     "annotations": ("start_ns", "end_ns", "thread_id"),
+    **{
+        table: tuple(column for column in ("start_ns", "end_ns", "correlation_id") if column in SCHEMA[table])
+        for table in SIDE_TABLES
+    },
 }
 """Table whose rows are nodes -> the columns that the node itself contains exactly."""
 
@@ -47,3 +51,25 @@ def native_table(table: Table, beside: tuple[str, ...]) -> NativeTable:
     columns = table.columns
     fields = sorted((field_of(name), name) for name in columns if name not in beside)
     return kind_of(table.name), columns, fields
+
+
+WantedTable = tuple[int, list[tuple[int, int]]]
+"""Kind, and (field of Activity, bytes of a value) of each column: a table that the extension reads."""
+
+
+def wanted_tables(tables: Collection[str]) -> list[WantedTable]:
+    """The tables in the form in which the extension takes them."""
+    return [
+        (kind_of(table), [(field_of(column), np.dtype(dtype).itemsize) for column, dtype in SCHEMA[table].items()])
+        for table in tables
+    ]
+
+
+def read_tables(
+    tables: Collection[str], values: Sequence[Sequence[npt.NDArray[np.uint8]]]
+) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    """The columns of `wanted_tables` from the bytes that the extension read."""
+    return {
+        table: {column: read.view(dtype) for (column, dtype), read in zip(SCHEMA[table].items(), own, strict=True)}
+        for table, own in zip(tables, values, strict=True)
+    }

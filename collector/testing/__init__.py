@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from collector.runtime.names_on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from collector.testing.simulator.simulated_gpu import SimulatedGpu
 
 __all__ = ["SimulatedGpu"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "SimulatedGpu":
-        from collector.testing.simulator.simulated_gpu import SimulatedGpu
-
-        return SimulatedGpu
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = names_on_demand(__name__, {"SimulatedGpu": "collector.testing.simulator.simulated_gpu"})

@@ -10,25 +10,14 @@ The modules that draw are imported at their first use, because every command nee
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from collector.runtime.names_on_demand import names_on_demand
 
 if TYPE_CHECKING:
     from collector.timeline.drawing import Drawn, View, chrome_trace, write_trace
     from collector.timeline.tensorflow import ChromeTrace, StepStatsAnalysis, Timeline
     from collector.timeline.tensorflow_rules import AllocationMaximum
-
-_LAZY = {
-    "AllocationMaximum": "collector.timeline.tensorflow_rules",
-    "ChromeTrace": "collector.timeline.tensorflow",
-    "Drawn": "collector.timeline.drawing",
-    "StepStatsAnalysis": "collector.timeline.tensorflow",
-    "Timeline": "collector.timeline.tensorflow",
-    "View": "collector.timeline.drawing",
-    "chrome_trace": "collector.timeline.drawing",
-    "write_trace": "collector.timeline.drawing",
-}
-"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "AllocationMaximum",
@@ -41,14 +30,16 @@ __all__ = [
     "write_trace",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'collector.timeline' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_LAZY[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = names_on_demand(
+    __name__,
+    {
+        "AllocationMaximum": "collector.timeline.tensorflow_rules",
+        "ChromeTrace": "collector.timeline.tensorflow",
+        "Drawn": "collector.timeline.drawing",
+        "StepStatsAnalysis": "collector.timeline.tensorflow",
+        "Timeline": "collector.timeline.tensorflow",
+        "View": "collector.timeline.drawing",
+        "chrome_trace": "collector.timeline.drawing",
+        "write_trace": "collector.timeline.drawing",
+    },
+)

@@ -14,6 +14,7 @@ from collector.recording.first_rows import distinct_rows
 from collector.recording.possible_times import FAR_NS
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.stepstats.host_devices import HostDevices
+from collector.stepstats.shown_tables import SIDE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,32 +27,17 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
+_OF_THREADS = ("annotations", "api_calls", "other_ranges")
 _SLICES = {
-    "jit_operations": 1,
-    "memory_operations": 1,
-    "nvtx_ranges": 1,
-    "annotations": 1,
-    "api_calls": 1,
-    "other_ranges": 1,
-    "overheads": 1,
-    "synchronizations": 1,
-    "kernels": 1,
+    **dict.fromkeys((*SIDE_TABLES, *_OF_THREADS, "kernels"), 1),
     "memcpys": 2,
     "memsets": 2,
     "graph_launches": 1,
 }
 """Table -> number of slices per row: copies are drawn on their stream and among the copies of their GPU."""
 
-_HOST_ORDER = {
-    "jit_operations": 0,
-    "memory_operations": 1,
-    "nvtx_ranges": 2,
-    "annotations": 3,
-    "api_calls": 3,
-    "other_ranges": 3,
-    "overheads": 4,
-    "synchronizations": 5,
-}
+_HOST_TRACKS = {**dict.fromkeys(_OF_THREADS, "ops"), **{table: side.device for table, side in SIDE_TABLES.items()}}
+_HOST_ORDER = {table: sorted(set(_HOST_TRACKS.values())).index(track) for table, track in _HOST_TRACKS.items()}
 """Tables of the host -> the order in which their tracks are drawn."""
 
 _GRAPHS_ROW, _COPIES_ROW = 1, 2

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
 import sys
-import threading
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from collector.tracing.resumed_bodies import wrapped
@@ -21,6 +18,7 @@ if TYPE_CHECKING:
     from collector._convert import AnnotationStack
     from collector.recording.annotation_details import Details
     from collector.sources import Source
+    from collector.tracing.known_details import KnownDetails
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -123,7 +121,9 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
                     raise ValueError("an annotation needs a name; this one is empty")
             except (AttributeError, TypeError):
                 given = type(name).__name__
-                if hasattr(name, "__name__"):
+                if isinstance(name, type):
+                    given = f"the class {name.__name__}: give a name, and decorate methods"
+                elif hasattr(name, "__name__"):
                     given = f"a {given}: write @annotate({name.__name__!r}) above it"
                 raise TypeError(f"an annotation's name is text, not {given}") from None
             self.name = name
@@ -251,66 +251,8 @@ _OWN_PLACES = (
 """Files whose frames are in no stack: this one, that of the wrappers, and the hooks of the adapters."""
 
 
-_MOST_PARTS = 1 << 16
-"""The maximum number of parts (details, their inputs, frames of their stacks) that are kept if no records are in memory
-either. A part takes up to 400 bytes, here and in the native library, and each segment of a journal repeats all parts.
-"""
 _MOST_CHECKED = 4096
 """The most checked details whose number is remembered."""
-_TOLD_EVERY_S = 1.0
-
-
-class _KnownDetails:
-    """The distinct details of annotations that a source has received, numbered from 1 on."""
-
-    def __init__(self, source: Source, *, is_bounded: bool) -> None:
-        self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
-        self._note_facts: Callable[[Mapping[str, str], Mapping[str, int]], None] | None
-        self._note_facts = getattr(source, "note_facts", None)
-        self._lock = threading.Lock()
-        self._numbers: dict[Details, int] = {}
-        self.in_order: list[Details] = []
-        self._room: float = _MOST_PARTS if is_bounded else math.inf
-        self.left_out = 0
-        """The number of annotations whose details were left out for lack of room."""
-        self._told_s = -math.inf
-
-    def number_of(self, details: Details) -> int:
-        """The number of ``details``, possibly a new one; 0: there is no room for them."""
-        with self._lock:  # so that the source gets them in order
-            number = self._numbers.get(details, 0)
-            parts = 1 + len(details.inputs) + len(details.stack)
-            if not number and parts <= self._room:
-                self._room -= parts
-                self.in_order.append(details)
-                number = self._numbers[details] = len(self.in_order)
-                self._note(details)
-            elif not number:
-                self._leave_out()
-            return number
-
-    def continued(self, number: int) -> int:
-        """The number of the same details for an annotation that continues, whose flops are already counted."""
-        return self.number_of(self.in_order[number - 1].continued())
-
-    def _leave_out(self) -> None:
-        self.left_out += 1
-        now = time.monotonic()
-        if self._note_facts is not None and now - self._told_s >= _TOLD_EVERY_S:
-            self._told_s = now
-            self._note_facts({}, {_LEFT_OUT: self.left_out})
-
-    def unlock(self) -> None:
-        """In a forked child: another thread of the parent may have held the lock."""
-        self._lock = threading.Lock()
-
-    def detach(self) -> None:
-        """Never use the source again."""
-        self._note, self._note_facts = _note_nowhere, None
-
-
-_LEFT_OUT = "annotations_without_details"
-"""The figure of the ledger that counts annotations without details for lack of room."""
 
 
 class _Recorder:
@@ -358,10 +300,6 @@ class _Recorder:
         self.known.detach()
 
 
-def _note_nowhere(details: Details) -> None:
-    pass
-
-
 _recorder: _Recorder | None = None
 _is_compiling: Callable[[], bool] | None = None
 """Whether torch.compile is reading the code. Compiled code has no annotations, traced or not. Otherwise the traced step
@@ -379,7 +317,7 @@ class Ended(NamedTuple):
 
 def load_annotations() -> None:
     """Import the modules that the first `send_annotations_to` needs, so that the import is not part of a step."""
-    from collector.tracing import suspended_blocks, task_steps  # noqa: F401
+    from collector.tracing import known_details, suspended_blocks, task_steps  # noqa: F401
 
     task_steps.load()
 
@@ -426,7 +364,7 @@ def send_annotations_to(
         return Ended((), {})
     names = ("annotations_mixed", "annotations_unfollowed", "annotations_suspended")
     counters = dict(zip(names, ended.stack.counts(), strict=True))
-    return Ended(ended.known.in_order, counters | {_LEFT_OUT: ended.known.left_out})
+    return Ended(ended.known.in_order, counters | ended.known.figures())
 
 
 def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
@@ -437,9 +375,10 @@ def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
     global _standing
     if _standing is not None and _standing.stacks == stacks:
         return
-    # Numbers of details count on: the recordings of the process know all that it has noted.
-    known = _KnownDetails(source, is_bounded=True) if _standing is None else _standing.known
-    _standing = _Destination(source, stacks, known)
+    if _standing is None:
+        _standing = _Destination.of(source, stacks=stacks, is_bounded=True)
+    else:  # numbers of details count on: the recordings of the process know all that it has noted
+        _standing = _Destination(source, stacks, _standing.known)
     if _recorder is None:
         send_annotations_to(None)
 
@@ -450,12 +389,14 @@ class _Destination(NamedTuple):
     source: Source
     stacks: bool
     """Whether it gets the Python stack of every annotation."""
-    known: _KnownDetails
+    known: KnownDetails
 
     @classmethod
     def of(cls, source: Source, *, stacks: bool, is_bounded: bool) -> _Destination:
         """The destination of a source that has not received any annotations yet."""
-        return cls(source, stacks, _KnownDetails(source, is_bounded=is_bounded))
+        from collector.tracing.known_details import KnownDetails
+
+        return cls(source, stacks, KnownDetails(source, is_bounded=is_bounded))
 
 
 _standing: _Destination | None = None

@@ -129,16 +129,18 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
         capture["counters"]["nvtx_failures"] = status["failures"]
     if status["next_tool_trouble"]:
         environment["nvtx_next_tool"] = status["next_tool_trouble"]
-    environment["thread_names"] = {**environment.get("thread_names", {}), **_own_threads(status["thread_names"])}
+    environment["thread_names"] = {**environment.get("thread_names", {}), **status["thread_names"]}
     from collector.recording import stream_devices, stream_names  # not before: they need numpy
 
     tables = capture["tables"]
-    labels = stream_names.device_labels(tables, status["device_names"], status["context_names"], status["stream_names"])
-    if labels:
+    stated = stream_devices.stated_first_contexts(environment)  # of the recording that the step is a part of
+    names = (status["device_names"], status["context_names"], status["stream_names"])
+    environment.pop("device_labels", None)  # those of a recording are of all its streams
+    if labels := stream_names.device_labels(tables, *names, stated):
         environment["device_labels"] = labels
-        first = stream_devices.first_contexts(stream_devices.stream_places(tables))
+        first = stream_devices.first_contexts(stream_devices.stream_places(tables), stated)
         environment.update(stream_devices.with_first_contexts({}, first))  # some rows of the tables may be set apart
-    for figure in ("names_unknown", "names_dropped"):
+    for figure in ("names_unknown", "names_dropped", "names_cut"):
         if status[figure]:
             capture["counters"][f"nvtx_{figure}"] = status[figure]
     return "; ".join(filter(None, [_missed(capture), _absent_domains(capture, status)]))
@@ -189,11 +191,6 @@ def _some(names: Iterable[str]) -> str:
 
 _MOST_NAMED = 10
 """The maximum number of domains that a message names."""
-
-
-def _own_threads(names: dict[int, str]) -> dict[int, str]:
-    """The names of threads that exist in this process; programs may name any number."""
-    return {thread: name for thread, name in names.items() if name and exists(f"/proc/self/task/{thread}")}
 
 
 def domain_names(domains: Any) -> tuple[str, ...]:

@@ -104,6 +104,7 @@ class RecordedWindow(NativeSource):
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Complete the journal, and return its part."""
+        from collector.recording.capture_window import FOREVER_NS
         from collector.recording.journal_segments import contents_of, segment_number, segments_of
         from collector.recording.journal_window import journal_window
 
@@ -113,6 +114,8 @@ class RecordedWindow(NativeSource):
                 "the recording of this process ended inside the step",
                 "End the step first, then the recorder",
             )
+        now = self._native.instant()
+        latest_ns = now[0] if now else FOREVER_NS  # the recording may have ended since
         own_calls = (mark["own_thread_id"], mark["own_from_ns"])
         files = [_file_of(mark)] if not mark["segment"] else segments_of(_path_of(mark), self._segment)
         if mark["segment"] and segment_number(files[0]) != self._segment:
@@ -120,7 +123,8 @@ class RecordedWindow(NativeSource):
         contents = [contents_of(path) for path in files]
         # A buffer that was held at the begin, too, has records of the step only if it has more of them now.
         num_held = len(set(mark["held"]) - set(self._held))
-        capture = journal_window(contents, self._first_byte, self._start, _instant(mark), own_calls, num_held)
+        stop = _instant(mark)
+        capture = journal_window(contents, self._first_byte, self._start, stop, own_calls, num_held, latest_ns)
         # The journal states them now and then, not at the begin of each step.
         capture["counters"] |= {name: count - self._losses.get(name, 0) for name, count in mark["losses"].items()}
         return capture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import tempfile
@@ -10,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import NotTracedError, OutputError
-from collector.files.linked_files import link_or_copy
+from collector.errors import NotTracedError
 from collector.files.new_folders import temporary_folder
 from collector.files.path_kinds import is_folder
 from collector.options import LEAST_RING_BYTES, TraceOptions
 from collector.recording.journal_frames import holds_records
-from collector.recording.journal_segments import is_closed, segment_number, segments_of
+from collector.recording.journal_segments import is_closed, link_segments, segment_number, segments_of
 from collector.runtime.original_functions import getpid
 from collector.sources.native import NativeSource
 from collector.text.quantities import bytes_of, seconds_of
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from collector._native import _Mark, _StartOptions
     from collector.recording.capture import Capture
 
-_SEGMENTS = 8
-"""The number of segments of the kept part: a dump has up to one segment more than was requested."""
 _SHORTEST_S = 0.5
 
 
@@ -64,9 +60,8 @@ class Keep:
     def limits(self) -> _StartOptions:
         """The options of the native session."""
         if self.num_bytes:
-            return {"total_bytes": self.num_bytes, "segment_bytes": self.num_bytes // _SEGMENTS}
-        total_ns = round(self.seconds * 1e9)
-        return {"total_ns": total_ns, "segment_ns": total_ns // _SEGMENTS}
+            return {"ring_bytes": self.num_bytes}
+        return {"ring_ns": round(self.seconds * 1e9)}
 
 
 class RecorderSource(NativeSource):
@@ -157,14 +152,7 @@ class Ring:
         """
         partial = Path(tempfile.mkdtemp(prefix=".dump-", dir=journal.parent))
         try:
-            copied = 0
-            for segment in segments_of(self.path):
-                if is_broken or _is_before(segment, next_segment):
-                    with contextlib.suppress(FileNotFoundError):  # the ring has removed it meanwhile
-                        link_or_copy(segment, partial / segment.name)
-                        copied += 1
-            if not copied:
-                raise OutputError("nothing has been recorded yet", "Dump again when the program has used the GPU")
+            link_segments(self.path, partial, lambda segment: is_broken or _is_before(segment, next_segment))
             partial.chmod(0o755)
             partial.rename(journal)
         except BaseException:

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from collector.recording.ledger import LaunchFates
+from collector.recording.launch_figures import LaunchFates
 from collector.recording.schema import LAUNCHED_TABLES
 
 if TYPE_CHECKING:

@@ -31,8 +31,13 @@ def wrapped(function: Function, begin: Callable[[], AbstractContextManager[Runs]
         begin: called when the body of a call begins; the block that it returns ends with the body.
 
     Raises:
-        TypeError: it is a descriptor such as `staticmethod`, of which a wrapper would be something else.
+        TypeError: it is a class, or a descriptor such as `staticmethod`, of which a wrapper would be something else.
     """
+    if isinstance(function, type):
+        raise TypeError(
+            f"{function.__name__} is a class, which a wrapper would replace by a function: decorate its methods, such "
+            "as __init__"
+        )
     if isinstance(function, (staticmethod, classmethod, property)):
         raise TypeError(f"a {type(function).__name__} is no function: write this decorator below it")
     import inspect  # slower to import than the rest of the tracing API

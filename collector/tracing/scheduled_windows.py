@@ -166,7 +166,7 @@ class MergedWindows:
         Raises:
             collector.CollectorError: it cannot be written. The windows then stay where they are.
         """
-        from collector.merging.merged_trace import merge
+        from collector.merging.merged_trace import merge_windows
 
         if self._folder is None:
             return None
@@ -174,7 +174,7 @@ class MergedWindows:
         if self._files:
             with FolderLock(self._parent()):
                 path, _ = file_of_this_process(self._path, self._rank, 0)
-                merge(self._files, path)
+                merge_windows(self._files, path)
                 mark_as_written_here(path)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None

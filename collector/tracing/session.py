@@ -158,9 +158,10 @@ class Session(TracedStep):
     def path(self) -> Path | None:  # type: ignore[override]
         """The path of the last step's file: the given path, or that of this rank or process.
 
-        It is absolute where the program has changed its working directory during the step.
+        It is absolute where the program has changed its working directory since the step began.
         """
-        return self._outputs.path
+        path = self._outputs.path
+        return None if path is None else self._directory.anchored(path)
 
     @property
     def idle(self) -> bool:

@@ -71,6 +71,7 @@ def _watch_contexts() -> Callable[[AnnotationStack | None], None] | None:
 def _replace_methods() -> None:
     from asyncio import AbstractEventLoop, BaseEventLoop, Handle
 
+    load()  # a recorder, and a process that others record, begin without a session that has called it
     place = convert_extension.annotation_place()
     if (pools := sys.modules.get("concurrent.futures.thread")) is not None:
         _replace(pools.ThreadPoolExecutor, "submit", functools.partial(_submit_of, place))

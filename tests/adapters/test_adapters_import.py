@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import textwrap
 import pytest
 
 from collector import adapters
+from collector.adapters.recorded_frameworks import ADAPTERS
 
 
 def test_importing_the_adapters_imports_no_framework():
@@ -31,3 +33,9 @@ def test_an_adapter_that_does_not_exist_is_no_attribute():
 
 def test_every_adapter_says_what_it_names():
     assert all(getattr(adapters, name).__doc__ for name in adapters.__all__)
+
+
+def test_the_frameworks_that_are_awaited_at_the_start_are_those_that_have_an_adapter(root):
+    start = ast.parse((root / "collector/adapters/python_startup/sitecustomize.py").read_text())
+    assigned = {ast.unparse(each.targets[0]): each.value for each in start.body if isinstance(each, ast.Assign)}
+    assert ast.literal_eval(assigned["FRAMEWORKS"]) == tuple(ADAPTERS)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
+import pkgutil
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import collector.analysis.answer as answer_module
+from collector import analysis
 from collector.analysis import Answer, Column, compare, devices, kernels, ops
+from collector.analysis.asked import Question
 from collector.analysis.compare import BY
+from collector.analysis.named_question import NAMED_QUESTIONS
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.ranks import QUESTIONS as RANKS_BY
 from collector.analysis.ranks import ranks
+from collector.analysis.units import UNITS
 
 COLUMNS = (
     Column("name", "text", "Which."),
@@ -67,6 +74,21 @@ def test_columns_and_values_fit(answer):
         Answer("made", "", COLUMNS[:1], {"other": np.zeros(1)})
     with pytest.raises(ValueError, match="do not fit"):
         Answer("made", "", COLUMNS[1:3], {"total_ns": np.zeros(1), "size": np.zeros(2)})
+
+
+def test_a_unit_that_does_not_exist_is_refused_where_a_column_is_used_first():
+    column = Column("size", "byte", "How large.")
+    with pytest.raises(ValueError, match="column size: no unit 'byte'; there are ns, bytes, "):
+        Question("made", "Figures.", (column,))
+    with pytest.raises(ValueError, match="no unit 'byte'"):
+        Answer("made", "", (column,), {"size": np.zeros(1)})
+
+
+def test_a_question_sums_its_own_columns_and_names_tables_that_exist():
+    with pytest.raises(ValueError, match="question made: no column 'bytes'; there are name, total_ns, size, "):
+        Question("made", "Figures.", COLUMNS, summed=("total_ns", "bytes"))
+    with pytest.raises(ValueError, match=r"question made: no table 'kernel'; there are .*kernels"):
+        Question("made", "Figures.", COLUMNS, tables=("kernel",))
 
 
 def test_a_terminal_shows_units_and_losses_and_obeys_no_name(answer):
@@ -157,10 +179,12 @@ def test_the_json_of_every_question_fits_the_schema_of_answers(example):
     answers = [question.ask(asked) for question in of_steps for asked in (example, [example, example])]
     answers += [ranks([example, example], by=by, clock_offsets=None) for by in RANKS_BY]
     answers += [compare(example, example, by=by) for by in BY]
+    assert schema["properties"]["columns"]["items"]["properties"]["unit"]["enum"] == list(UNITS)
     for answer in answers:
         told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
         jsonschema.validate(told, schema)
         assert all(len(row) == len(told["columns"]) for row in told["rows"])
+        assert all(re.fullmatch("[a-z][a-z0-9_]*", column["name"]) for column in told["columns"])
 
 
 def test_notes_are_shown_and_exported(answer):
@@ -196,3 +220,27 @@ def test_lines_of_every_answer_fit_the_terminal(example):
         for question in of_steps:
             text = question.ask(example).text(width=width)
             assert max(map(len, text.splitlines())) <= width
+
+
+def test_every_question_of_the_package_is_listed_with_the_others():
+    for module in pkgutil.iter_modules(analysis.__path__, "collector.analysis."):
+        importlib.import_module(module.name)
+    assert NAMED_QUESTIONS.keys() == QUESTIONS.keys(), "import its function in collector/analysis/questions.py"
+
+
+def test_headings_are_of_columns_that_questions_have():
+    columns = {
+        (name, column.name)
+        for name, named in QUESTIONS.items()
+        for each in named.questions.values()
+        for column in each.columns
+    }
+    assert answer_module._HEADINGS.keys() <= columns
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_is_a_public_function_and_in_the_table_of_the_documentation(root, name):
+    assert getattr(analysis, name) is QUESTIONS[name].ask
+    assert name in analysis.__all__
+    page = (root / "docs" / "analysis.md").read_text(encoding="utf-8")
+    assert f"\n| `{name}` |" in page, "add its line to the table of questions in docs/analysis.md"

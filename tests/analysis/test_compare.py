@@ -117,6 +117,7 @@ def test_what_is_compared_adds_up_to_the_whole():
     assert analysis.compare(before, now, by="time").totals["now_ns"] == 100_001
     idle, time = (analysis.compare(before, now, by=by) for by in ("idle", "time"))
     causes = {row["cause"]: row["now_ns"] for row in idle}
+    assert set(causes) >= {"launch latency", "tail"}
     parts = {row["part"]: row["now_ns"] for row in time}
     assert all(abs(parts[f"idle: {cause}"] - spent) <= 1 for cause, spent in causes.items() if spent)
 

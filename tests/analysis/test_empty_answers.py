@@ -20,7 +20,7 @@ NEVER_EMPTY = {"steps"}
 
 
 def answers_about(recording, name, by):
-    return QUESTIONS[name].ask(recording, **({"by": by} if by else {}))
+    return QUESTIONS[name].answer(recording, by)
 
 
 def nothing(build):

@@ -24,14 +24,11 @@ def test_answers_are_the_same_with_them(example, gpu_traces):
     names = ("a100_alexnet", "odd_tiny_compare_base")  # the activities of the second have no calls, and some are equal
     for step in (example, *(collector.load(gpu_traces / "hta" / f"{name}.json.gz").recording for name in names)):
         asked = [
-            (question.ask, {"by": by} if by else {})
-            for question in QUESTIONS.values()
-            if not question.of_ranks
-            for by in question.questions
+            (question, by) for question in QUESTIONS.values() if not question.of_ranks for by in question.questions
         ]
-        alone = [ask(step, **options).to_json() for ask, options in asked]
+        alone = [question.answer(step, by).to_json() for question, by in asked]
         with shared_values():
-            assert [ask(step, **options).to_json() for ask, options in asked] == alone
+            assert [question.answer(step, by).to_json() for question, by in asked] == alone
 
 
 def test_windows_and_recordings_are_told_apart(example, build):

@@ -40,6 +40,23 @@ def test_an_overview_answers_every_question_but_those_of_single_rows(step, capsy
     assert QUESTIONS.keys() - overview.keys() >= {"idle_gaps", "launch_delays", "steps", "ranks"}
 
 
+def test_a_given_number_of_rows_holds_in_every_form(step, capsys):
+    path, recording = step
+    whole = analysis.kernels(recording).to_json()
+    asked = (path, "--question", "kernels")
+    _, out, _ = stats(capsys, *asked, "--json", "--rows", 1)
+    (answer,) = json.loads(out)
+    note = "These are the first 1 of 2 rows; the totals are those of all rows."
+    assert answer == {**whole, "rows": whole["rows"][:1], "notes": [*whole["notes"], note]}
+    for rows, expected in ((1, 1), (2, 2), (3, 2), ("all", 2)):
+        _, out, _ = stats(capsys, *asked, "--csv", "--rows", rows)
+        assert len(list(csv.DictReader(io.StringIO(out)))) == expected
+        _, out, _ = stats(capsys, *asked, "--markdown", "--rows", rows)
+        assert len([line for line in out.splitlines() if line.startswith("|")]) == 2 + expected
+    _, out, _ = stats(capsys, *asked, "--json", "--rows", 2)
+    assert json.loads(out) == [whole]
+
+
 def test_ranks_refuse_one_step_and_answer_two(step, capsys, tmp_path):
     path, recording = step
     status, out, err = stats(capsys, path, "--question", "ranks")
@@ -109,7 +126,7 @@ def test_reports_of_other_tools_are_answered_under_their_names(step, capsys, ali
     path, recording = step
     name, by = question
     _, out, _ = stats(capsys, path, "--question", alias, "--json")
-    expected = QUESTIONS[name].ask(recording, **({"by": by} if by else {}))
+    expected = QUESTIONS[name].answer(recording, by)
     assert json.loads(out) == json.loads(json.dumps([expected.to_json()]))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from captures import CaptureBuilder
 from report_pages import page_of
@@ -10,6 +12,7 @@ import collector
 from collector.cli import main
 from collector.cli.compare import EXIT_NOT_ENOUGH_STEPS
 from collector.dataset.dataset_writer import DatasetWriter
+from collector.files.atomic_files import atomic_write
 from collector.formats.named_steps import NamedSteps, named_steps
 
 pytest.importorskip("pyarrow")
@@ -194,3 +197,40 @@ def test_a_file_with_such_a_name_is_a_file(build, runs, tmp_path):
 def test_a_name_is_read_as_it_is_written(steps, runs):
     named = steps(runs)
     assert named_steps(named.path) == named
+
+
+@pytest.mark.medium
+def test_no_output_replaces_a_file_of_a_dataset(runs, tmp_path, capsys):
+    collector.load("runs/run=monday/rank=0/step_3").save("step.pb")
+    part = runs / "kernels" / "run=monday" / "rank=0" / "part-3.parquet"
+    Path("link.json").symlink_to(runs / "schema.json")
+    before = {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()}
+    commands = (
+        ["merge", "runs/run=monday", "-o", "runs/schema.json"],
+        ["merge", "step.pb", "-o", "link.json"],
+        ["timeline", "step.pb", "-o", "runs/schema.json"],
+        ["run", "-o", "runs/schema.json", "true"],
+        ["demo", "-o", "runs/schema.json"],
+        ["prof", "step.pb", "op", "-output", f"file:outfile={part}"],
+        ["prof", "step.pb", "op", "-output", "file:outfile=runs/schema.json"],
+    )
+    for words in commands:
+        assert f"it belongs to the dataset in {runs}. Give the output another name" in refused(capsys, *words), words
+    for path in (runs / "schema.json", part):
+        with pytest.raises(collector.OutputError, match="it belongs to the dataset in"), atomic_write(path):
+            pass
+    with pytest.raises(collector.OutputError, match="it belongs to the dataset in"):
+        collector.load("step.pb").save("runs/schema.json")
+    with (
+        pytest.raises(collector.OutputError, match="it belongs to the dataset in"),
+        collector.trace("runs/schema.json", strict=True),
+    ):
+        pass
+    assert {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()} == before
+
+
+def test_an_output_that_is_called_like_a_schema_is_replaced(tmp_path):
+    recording = CaptureBuilder().kernel("gemm", 100, 50).recording()
+    for _ in range(2):
+        recording.save(tmp_path / "schema.json")
+    assert collector.load(tmp_path / "schema.json").kernels.names() == ["gemm"]

@@ -30,7 +30,7 @@ from collector.formats.step_sources import RecordingSource
 def answers(step):
     """Every answer about one step."""
     asked = [(name, by) for name, each in QUESTIONS.items() if not each.of_ranks for by in each.questions]
-    return {(name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})).to_json() for name, by in asked}
+    return {(name, by): QUESTIONS[name].answer(step, by).to_json() for name, by in asked}
 
 
 def write(folder, recording, **options):
@@ -52,6 +52,15 @@ def test_recorded_traces_give_the_same_answers_after_they_were_stored(recorded_t
             writer.write(trace.recording)
     for trace, step in zip(recorded_traces, Dataset(tmp_path), strict=True):
         assert answers(step) == answers(trace.recording)
+
+
+@pytest.mark.medium
+def test_a_part_in_which_a_device_was_idle_gives_the_same_answers_after_it_was_stored(build, tmp_path):
+    build.kernel("gemm", 1_000).kernel("gemm", 50_000, device_id=1)
+    part = analysis.between(build.recording(), 500, 9_000)
+    (step,) = write(tmp_path, part)
+    assert [row["device_id"] for row in analysis.devices(step)] == [0, 1]
+    assert answers(step) == answers(part)
 
 
 @pytest.mark.medium
@@ -464,6 +473,29 @@ def test_a_number_that_a_killed_writer_claimed_is_refused_with_the_file_to_delet
     with DatasetWriter(tmp_path, run="a") as writer:
         writer.write(named("again"), step=5)
     assert names_by_step(tmp_path) == {0: ["first"] * 2, 5: ["again"] * 2}
+
+
+def test_finished_files_are_never_abandoned_and_no_claim_is_left(named, tmp_path):
+    write(tmp_path, named("first"))
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (0, 0))
+    write(tmp_path, named("second"))
+    assert names_by_step(tmp_path) == {0: ["first"] * 2, 1: ["second"] * 2}
+    assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
+
+
+def test_a_part_claims_all_of_its_steps(named, tmp_path, monkeypatch):
+    claimed = set()
+
+    def link(temporary, target):
+        claimed.update((path.name, path.read_text()) for path in tmp_path.rglob("*.claim"))
+        return link_exclusively(temporary, target)
+
+    monkeypatch.setattr("collector.dataset.dataset_writer.link_exclusively", link)
+    with DatasetWriter(tmp_path, run="a") as writer:
+        for step in (5, 6, 7):
+            writer.write(named("k"), step=step)
+    assert claimed == {(".part-5.claim", "8")}  # the number after the last
 
 
 def test_files_of_a_writer_that_is_alive_are_never_abandoned(example, tmp_path, monkeypatch):

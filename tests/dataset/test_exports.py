@@ -20,7 +20,7 @@ pytest.importorskip("duckdb")
 
 import pyarrow as pa
 
-from collector.dataset import Dataset, DatasetWriter
+from collector.dataset import Dataset, DatasetWriter, exports
 from collector.dataset.database import Database
 from collector.dataset.dataset_writer import run_at
 from collector.dataset.exports import ingest, lines_of
@@ -88,6 +88,30 @@ def test_steps_of_ranks_have_one_score_in_sql_and_in_python(build, tmp_path):
 def test_a_run_is_called_by_the_time_at_which_it_began(files, tmp_path):
     assert main(["export", files[0], "--to", "parquet", str(tmp_path / "runs")]) == 0
     assert Dataset(tmp_path / "runs").keys[0].run == "20231114T221320Z"
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_file_that_cannot_be_read_leaves_the_dataset_as_it_was(files, tmp_path, capsys, is_new):
+    """Rows about a run are written before its steps, and stay, because other processes may use them."""
+    bad, runs = tmp_path / "rank0_step11.gpurec", tmp_path / "runs"
+    bad.write_bytes(b"no recording")
+    if not is_new:
+        assert main(["export", files[0], "--to", "parquet", str(runs), "--run", "monday"]) == 0
+    before = sorted(runs.rglob("*"))
+    assert main(["export", *files, str(bad), "--to", "parquet", str(runs), "--run", "tuesday"]) == 2
+    assert str(bad) in capsys.readouterr().err
+    assert sorted(runs.rglob("*")) == before
+    assert runs.exists() != is_new
+
+
+def test_steps_are_written_before_all_are_read_if_they_are_large(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(exports, "ROWS_OF_GROUP", 2 * len(collector.load(files[0]).recording.kernels))
+    read, written = [], []
+    monkeypatch.setattr(DatasetWriter, "write", lambda *_, **__: written.append(len(read)))
+    exports.export_steps(list(map(Path, files)), tmp_path / "runs", run="a", on_step=read.append)
+    assert len(written) == len(files)
+    assert written[0] < len(files)
 
 
 @pytest.mark.medium

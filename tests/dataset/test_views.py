@@ -333,14 +333,14 @@ def test_ranges_have_the_process_and_the_thread_of_their_calls(build, tmp_path):
 
 def test_every_question_has_a_view_in_every_dialect():
     for dialect in DIALECTS:
-        assert sorted(view_texts(dialect)) == sorted(view_names())
+        assert sorted(view_texts(dialect)) == sorted(view_names()), "run make views"
     assert {f"answer_{question}" for question in QUESTIONS} <= set(view_names())
 
 
 @pytest.mark.medium
 def test_the_kept_columns_of_facts_follow_from_the_questions(load_script):
     pytest.importorskip("ibis", reason="THE COLUMNS WERE NOT GENERATED AGAIN: ibis-framework is not installed")
-    assert load_script("generate_views").fact_columns() == FILE.read_text(), "run scripts/generate_views.py"
+    assert load_script("generate_views").fact_columns() == FILE.read_text(), "run make views"
 
 
 @pytest.mark.slow
@@ -348,9 +348,7 @@ def test_kept_texts_follow_from_the_definitions(load_script, tmp_path):
     pytest.importorskip("ibis", reason="THE VIEWS WERE NOT GENERATED AGAIN: ibis-framework is not installed")
     load_script("generate_views").generate(tmp_path)
     for kept in FOLDER.rglob("*.sql"):
-        assert (tmp_path / kept.relative_to(FOLDER)).read_text() == kept.read_text(), (
-            f"run scripts/generate_views.py: {kept}"
-        )
+        assert (tmp_path / kept.relative_to(FOLDER)).read_text() == kept.read_text(), f"run make views: {kept}"
 
 
 def test_views_keep_to_what_all_engines_agree_on():

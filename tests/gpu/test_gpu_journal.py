@@ -31,6 +31,8 @@ def test_a_killed_program_leaves_its_kernels(run_program, tmp_path):
     assert set(recording.annotations_of(recording.kernels)) == {"doomed"}
     assert recording.ledger.launches_seen == recording.ledger.kernels == 5000
     assert recording.ledger.interrupted
+    # No record ends after the time at which the journal states that it was written.
+    assert recording.ledger.invalid_timestamps == recording.ledger.early == recording.ledger.late == 0
     assert recording.environment["cuda_version"] >= 12000
 
 

@@ -148,6 +148,79 @@ def test_a_limited_recording_has_the_latest_kernels(unaware_program, run):
     assert step.ledger.losses() == []
 
 
+# -- Python that opens sessions of its own
+
+SESSIONS_PROGRAM = """
+import ctypes, os
+import collector
+
+driver = ctypes.CDLL(os.environ.get("COLLECTOR_LIBCUDA") or "libcuda.so.1")
+function = ctypes.c_void_p()
+
+def called(name, *arguments):
+    assert getattr(driver, name)(*arguments) == 0, name
+
+def initialise():
+    device, context, module = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p()
+    called("cuInit", 0)
+    called("cuDeviceGet", ctypes.byref(device), 0)
+    called("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    called("cuCtxSetCurrent", context)
+    called("cuModuleLoadData", ctypes.byref(module), open("kernels.cubin", "rb").read())
+    called("cuModuleGetFunction", ctypes.byref(function), module, b"empty_kernel")
+
+def launch(count):
+    for _ in range(count):
+        called("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, None, None, None)
+    called("cuCtxSynchronize")
+"""
+
+
+@pytest.fixture
+def run_sessions(cuda, run, tmp_path):
+    """Runs Python text behind `SESSIONS_PROGRAM`; returns its step."""
+    (tmp_path / "kernels.cubin").write_bytes(cuda.cubin)
+
+    def run_program(sessions):
+        (tmp_path / "sessions.py").write_text(SESSIONS_PROGRAM + sessions)
+        return run(sys.executable, "sessions.py", options=["-q"], status=0)
+
+    return run_program
+
+
+def test_a_session_that_initialises_cuda_is_a_part_of_the_recording(run_sessions, tmp_path):
+    """The driver loads the library for programs within cuInit, while the session holds the subscription."""
+    recorded = run_sessions("""
+with collector.trace("first.gpurec", strict=True):
+    with collector.annotate("first"):
+        initialise()
+        launch(300)
+launch(20)
+with collector.trace("second.gpurec", strict=True):
+    launch(50)
+launch(3)
+""")
+    first, second = (collector.load(tmp_path / name) for name in ("first.gpurec", "second.gpurec"))
+    assert kernels(recorded) == {"empty_kernel": 373}
+    assert names(recorded) == {"first": 300, "": 73}
+    assert (kernels(first), kernels(second)) == ({"empty_kernel": 300}, {"empty_kernel": 50})
+    for step in (recorded, first, second):
+        assert step.ledger.launches_seen == step.ledger.launches_matched == len(step.recording.kernels)
+        assert step.ledger.complete, step.ledger.losses()
+
+
+def test_a_flight_recorder_leaves_a_program_that_initialises_cuda_in_it_to_the_recording(run_sessions):
+    recorded = run_sessions("""
+with collector.record(keep="1min") as recorder:
+    initialise()
+    launch(300)
+launch(20)
+assert "records this process already" in recorder.unavailable
+""")
+    assert kernels(recorded) == {"empty_kernel": 320}
+    assert recorded.ledger.complete, recorded.ledger.losses()
+
+
 # -- PyTorch
 
 TORCH_PROGRAM = """

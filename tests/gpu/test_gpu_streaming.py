@@ -5,6 +5,7 @@ Kernels that count have a number: where no number is missing, nothing was lost.
 
 import ctypes
 import itertools
+import threading
 import time
 
 import numpy as np
@@ -100,6 +101,33 @@ def test_parts_of_a_recording_in_which_work_runs_are_not_complete(cuda, tmp_path
     assert "spin" not in [*step.kernels.names(), *running.kernels.names()]
     assert ended.ledger.losses() == []
     assert (len(ended.kernels), ended.kernels.names()[-1]) == (16, "spin")
+
+
+def test_steps_that_do_not_wait_set_nothing_apart_while_another_thread_launches(cuda, million, tmp_path, show):
+    """A row is set apart if it ends after its part of the journal was written; no record may."""
+    stream, numbers = cuda.stream(), range(million // 4)
+    steps = []
+
+    def launch():
+        cuda.use()
+        for begin in numbers[::500]:
+            cuda.launch_numbered(numbers[begin : begin + 500], stream)
+
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        thread = threading.Thread(target=launch)
+        thread.start()
+        while thread.is_alive() or not steps:
+            with collector.trace(strict=True, synchronize=False) as step:
+                time.sleep(0.01)
+            steps.append(step)
+        thread.join()
+        cuda.synchronize()
+        whole = Recording.load(recorder.dump().journal)
+    show(f"{len(steps)} steps beside {len(numbers):,} launches")
+    for step in steps:
+        assert (step.ledger.invalid_timestamps, step.ledger.early, step.ledger.late) == (0, 0, 0)
+    assert whole.ledger.losses() == []
+    assert len(whole.kernels) == len(numbers)
 
 
 EARLY, MORE = 500, 60_000

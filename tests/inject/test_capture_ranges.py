@@ -286,6 +286,24 @@ for pause_s in (3.5, 0):
     assert kernels(recording_in(folder)) == {"node": 6}
 
 
+def test_a_time_in_the_future_does_not_lengthen_a_range(folder):
+    code = """
+driver.cuProfilerStart()
+driver.sim_inject(b"shifted_timestamps", 1, 0, ctypes.c_int64(3_600_000_000_000), b"")
+launch(b"inside", 3)
+driver.cuCtxSynchronize()
+driver.cuProfilerStop()
+driver.sim_advance(1_000_000_000)
+launch(b"outside", 1)
+driver.cuCtxSynchronize()
+"""
+    assert run_python(folder, code, COLLECTOR_RUN_RANGE="cudaProfilerApi") == []
+    step = recording_in(folder)
+    assert kernels(step) == {"inside": 2}
+    assert step.ledger.late == 1
+    assert step.recording.clock.window_ns < 1_000_000_000
+
+
 def test_a_step_of_the_program_outside_its_ranges_says_why_it_is_not_traced(folder):
     code = """
 import collector

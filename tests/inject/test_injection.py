@@ -299,7 +299,7 @@ print(len(empty.recording.kernels), len(empty.recording.api_calls), empty.ledger
     assert ledger == "True 8 8 []"
     assert details.startswith("[8] another session is already tracing in this process")
     assert calls == "{'cuLaunchKernel': 8, 'cuCtxSynchronize': 3}"
-    nothing = "nothing was recorded: no activity of the enabled kinds happened in this process"
+    nothing = "nothing was recorded: the traced process had no activity of the recorded kinds"
     assert empty == f"0 0 ['{nothing}']"
     assert done.stderr.count("CollectorWarning") == 1  # of the second one
     (recording,) = recordings(folder)

@@ -23,16 +23,15 @@ from listening_program import SAY_PID, listening_program
 import collector
 from collector.cli import main
 from collector.errors import CollectorError
-from collector.launching import attached_process
+from collector.launching import attached_process, shared_recording
 from collector.launching.attached_process import (
     _REMOTE_PROGRAM,
     AttachedProcess,
     Cut,
     NotListeningError,
-    SharedRecording,
-    check_unused,
     listen_remotely,
 )
+from collector.launching.shared_recording import SharedRecording, check_unused
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
 from tests.support.signal_actions import restore_default
@@ -299,12 +298,20 @@ def test_a_refused_start_leaves_no_folder(process, folder):
         process.stop()
 
 
+def has_stopped(process: AttachedProcess) -> bool:
+    """Whether each of its threads is stopped: `SIGSTOP` is sent before it takes effect."""
+    states = Path(f"/proc/{process.process_id}/task").glob("*/stat")
+    return all(state.read_text().rpartition(") ")[2].startswith("T") for state in states)
+
+
 @pytest.mark.parametrize("request_", ["start", "stop"])
 def test_a_request_whose_sender_has_gone_is_not_fulfilled(process, request_):
     """Nobody would know of the recording that begins, or of the journal of the one that ends."""
     journal = process.start() if request_ == "stop" else None
     os.kill(process.process_id, signal.SIGSTOP)
     try:
+        while not has_stopped(process):
+            time.sleep(0.01)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.connect(f"\0collector-{process.process_id}")
             connection.sendall(b"stop\0" if request_ == "stop" else b"start\x000\x000\0")
@@ -390,7 +397,7 @@ def test_a_file_system_without_locks_does_not_leave_a_recording(process, tmp_pat
             raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(attached_process.fcntl, "flock", flock)
+        patch.setattr(shared_recording.fcntl, "flock", flock)
         assert attach(process.process_id, "record", "300ms", "-q", "-o", tmp_path / "out.gpurec") == 0
     assert len(collector.load(tmp_path / "out.gpurec").kernels) > 0
     assert process.status().state == ("idle" if number == errno.EBADF else "attach")

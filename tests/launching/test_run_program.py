@@ -242,6 +242,19 @@ def test_a_process_without_records_that_runs_on_is_named(tmp_path):
     assert " is still running, and has written no records so far\n" in done.stderr
 
 
+@pytest.mark.parametrize("runs_on", [False, True])
+def test_a_process_of_another_namespace_runs_if_it_is_found_there(tmp_path, runs_on):
+    """It is process 1 there, and another process has this number here."""
+    namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this machine lets nobody make namespaces of processes")
+    launch = PYTHON.partition("assert driver.cuLaunchKernel")[0]
+    (tmp_path / "daemon.py").write_text(launch + f"import os, time; time.sleep({4 if runs_on else 1}); os._exit(0)\n")
+    daemon = " ".join([*namespace, sys.executable, "daemon.py"])
+    done = run("-q", "--", "sh", "-c", f"{daemon} & sleep 2", cwd=tmp_path)
+    assert (" 1 is still running" in done.stderr) == runs_on, done.stderr
+
+
 @pytest.mark.parametrize(
     "number",
     [

@@ -339,6 +339,29 @@ def test_losses_of_the_inputs_are_those_of_the_file(build, tmp_path, suffix):
     assert step.recording.ledger.launches_seen == sum(each.launches_seen for each in [*stated, stated[0]])
 
 
+@pytest.mark.parametrize("suffix", [".json", ".xplane.pb"])
+def test_what_ranks_left_out_is_missing_from_the_earliest_time_on(build, tmp_path, suffix):
+    """The second rank began 3,000 ns later; its 500 ns are 3,500 ns of the job's time. Both have a budget of 1 %."""
+    ranks = []
+    for delay_ns, since_ns in ((0, 9000), (3000, 500)):
+        made = type(build)()
+        made.clock = {name: time + (name != "uncertainty_ns") * delay_ns for name, time in made.clock.items()}
+        made.counters = {"budget_millionths": 10_000, "shed_memsets_ns": since_ns, "shed_memcpys_ns": since_ns + 1000}
+        ranks.append(made.kernel("k", 6000 + delay_ns).recording())
+    paths = _saved(ranks, tmp_path, ".gpurec", ["rank0", "rank1"])
+    expected = ["from 3.5 µs on without memsets (budget 1%)", "from 4.5 µs on without copies (budget 1%)"]
+    step = collector.load(collector.merge(paths, tmp_path / f"all{suffix}").output)
+    assert step.ledger.losses() == step.recording.ledger.losses() == expected
+    clock, of_job = step.recording.clock, [recording.clock for recording in ranks]
+    assert (clock.wall_start_ns, clock.wall_stop_ns) == (of_job[0].wall_start_ns, of_job[1].wall_stop_ns)
+    foreign = tmp_path / "rank2.pb"  # states no ledger
+    foreign.write_bytes(collector.load(paths[0]).step_stats.SerializeToString())
+    step = collector.load(collector.merge([*paths, foreign], tmp_path / f"all{suffix}").output)
+    assert [loss.partition(" on ")[2] for loss in step.recording.ledger.losses()[:2]] == [
+        loss.partition(" on ")[2] for loss in expected
+    ]
+
+
 @pytest.mark.parametrize("suffix", [".json", ".json.gz", ".xplane.pb"])
 @pytest.mark.parametrize("simulated", [(False, False), (False, True)], ids=["of cards", "one simulated"])
 def test_a_file_with_made_up_times_says_so(build, tmp_path, suffix, simulated):

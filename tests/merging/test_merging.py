@@ -153,6 +153,16 @@ def test_a_rank_that_the_devices_name_is_not_named_twice(write, tmp_path):
     assert list(slices) == ["worker 0 GPU 0", "worker 3 GPU 0", "Steps"]
 
 
+@pytest.mark.parametrize("output", ["all.json", "all.xplane.pb"])
+@pytest.mark.parametrize(
+    "prefix", [f"/job:worker/replica:0/task:{'9' * 5000}", f"/gpu:{'9' * 5000}"], ids=["rank", "GPU"]
+)
+def test_the_number_of_a_device_may_have_more_digits_than_python_converts(write, tmp_path, prefix, output):
+    paths = [write(f"{name}.pb", step(prefix=prefix)) for name in "ab"]
+    report = collector.merge(paths, tmp_path / output)
+    assert [each.rank for each in report.inputs] == [None, None]
+
+
 def test_a_single_machine_has_no_rank(write, tmp_path):
     local = "/job:localhost/replica:0/task:0"
     report = collector.merge([write("step1.pb", step(prefix=local))], tmp_path / "all.json")

@@ -174,3 +174,113 @@ void run_types(Launch launch) {
   launch("strange");
   nvtxDomainRangePop(domain);
 }
+
+/* Texts and arrays that are longer than what is kept of a text, and a text that ends as those of PyTorch's ops do. */
+void run_long(Launch launch) {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("long");
+  static int32_t numbers[5001];
+  for (int i = 0; i < 5000; ++i) numbers[i] = 1000 + i;
+  numbers[5000] = 7;
+  static char text[10001];
+  memset(text, 'x', 10000);
+  memset(text, ' ', 100);
+  memset(text + 4000, ' ', 1000);
+  nvtxPayloadSchemaEntry_t of_array[] = {entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "numbers", 0),
+                                         entry(NVTX_PAYLOAD_ENTRY_TYPE_INT32, "behind", 0)};
+  of_array[0].flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE;
+  of_array[0].arrayOrUnionDetail = 5000;
+  nvtxPayloadSchemaEntry_t of_hidden_array[] = {of_array[0], of_array[1]};
+  of_hidden_array[0].flags |= NVTX_PAYLOAD_ENTRY_FLAG_HIDE;
+  const nvtxPayloadSchemaEntry_t of_pointer[] = {entry(NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, "pointer", 0)};
+  const char* pointer = text;
+  const nvtxPayloadData_t data[] = {
+      {schema(domain, "array", of_array, 2, sizeof(numbers)), sizeof(numbers), numbers},
+      {schema(domain, "hidden", of_hidden_array, 2, sizeof(numbers)), sizeof(numbers), numbers},
+      {schema(domain, "pointer", of_pointer, 1, sizeof(pointer)), sizeof(pointer), &pointer},
+      {NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, SIZE_MAX, text},
+      {NVTX_PAYLOAD_ENTRY_TYPE_INT32, sizeof(numbers), numbers},
+      {NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, SIZE_MAX, "loss, seq = 5"},
+  };
+  static const char* const names[] = {"array", "hidden array", "pointer", "text", "numbers", "like an op"};
+  for (size_t i = 0; i < 6; ++i) {
+    push(domain, nvtxDomainRegisterStringA(domain, names[i]), &data[i], 1);
+    launch(names[i]);
+    nvtxDomainRangePop(domain);
+  }
+}
+
+enum { MANY = 300, PAYLOADS = 40, VALUES = 1000, SCHEMAS = 5000 };
+
+/* More entries, payloads and values than few. */
+void run_many(Launch launch) {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("many");
+  static nvtxPayloadSchemaEntry_t of_numbers[MANY];
+  static uint8_t numbers[MANY];
+  for (int i = 0; i < MANY; ++i) {
+    of_numbers[i] = entry(NVTX_PAYLOAD_ENTRY_TYPE_UINT8, "", (uint64_t)i);
+    numbers[i] = (uint8_t)i;
+  }
+  const nvtxPayloadData_t data = {schema(domain, "numbers", of_numbers, MANY, MANY), MANY, numbers};
+  push(domain, nvtxDomainRegisterStringA(domain, "entries"), &data, 1);
+  launch("entries");
+  nvtxDomainRangePop(domain);
+
+  static nvtxPayloadData_t all[PAYLOADS];
+  static int32_t each[PAYLOADS];
+  for (int i = 0; i < PAYLOADS; ++i) {
+    each[i] = i;
+    all[i] = (nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_INT32, sizeof(each[i]), &each[i]};
+  }
+  push(domain, nvtxDomainRegisterStringA(domain, "payloads"), all, PAYLOADS);
+  launch("payloads");
+  nvtxDomainRangePop(domain);
+
+  static nvtxPayloadEnum_t values[VALUES];
+  memset(values, 0, sizeof(values));
+  for (int i = 0; i < VALUES; ++i) values[i] = (nvtxPayloadEnum_t){i == VALUES - 1 ? "LAST" : "OTHER", (uint64_t)i, 0};
+  nvtxPayloadEnumAttr_t of_enum;
+  memset(&of_enum, 0, sizeof(of_enum));
+  of_enum.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
+                      NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE;
+  of_enum.entries = values;
+  of_enum.numEntries = VALUES;
+  of_enum.sizeOfEnum = 2;
+  const nvtxPayloadSchemaEntry_t of_value[] = {entry(nvtxPayloadEnumRegister(domain, &of_enum), "value", 0)};
+  const uint16_t last = VALUES - 1;
+  const nvtxPayloadData_t value = {schema(domain, "value", of_value, 1, 2), 2, &last};
+  push(domain, nvtxDomainRegisterStringA(domain, "enum"), &value, 1);
+  launch("enum");
+  nvtxDomainRangePop(domain);
+}
+
+/* More schemas than are kept; then one that contains one of them, and one with a number of its own. */
+void run_full(Launch launch) {
+  static uint64_t first = 0;
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("full");
+  const nvtxPayloadSchemaEntry_t of_number[] = {entry(NVTX_PAYLOAD_ENTRY_TYPE_UINT8, "number", 0)};
+  uint64_t last = 0;
+  for (int i = 0; i < SCHEMAS; ++i) {
+    last = schema(domain, "number", of_number, 1, 1);
+    if (first == 0) first = last;
+  }
+  nvtxPayloadSchemaAttr_t attributes;
+  memset(&attributes, 0, sizeof(attributes));
+  attributes.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  attributes.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+  attributes.entries = of_number;
+  attributes.numEntries = 1;
+  attributes.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5;
+  nvtxPayloadSchemaRegister(domain, &attributes);
+  const uint8_t number = 7;
+  const nvtxPayloadData_t data[] = {{first, 1, &number}, {last, 1, &number}, {attributes.schemaId, 1, &number}};
+  push(domain, nvtxDomainRegisterStringA(domain, "known"), data, 1);
+  launch("known");
+  nvtxDomainRangePop(domain);
+  push(domain, nvtxDomainRegisterStringA(domain, "last"), data, 3);
+  launch("last");
+  nvtxDomainRangePop(domain);
+  push(domain, nvtxDomainRegisterStringA(domain, "own number"), data + 2, 1);
+  launch("own number");
+  nvtxDomainRangePop(domain);
+}

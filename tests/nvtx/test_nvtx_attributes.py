@@ -15,7 +15,6 @@ import pytest
 from kept_tables import assert_equal, assert_kept, journal_with
 
 import collector
-from collector import _native
 from collector.recording.recording import Recording
 from collector.recording.table import Table
 from collector.testing import SimulatedGpu
@@ -26,18 +25,6 @@ pytestmark = pytest.mark.simulator
 ARGB = 1
 UINT64, INT64, DOUBLE, UINT32, INT32, FLOAT = range(1, 7)
 GREEN = 0xFF00FF00
-
-
-@pytest.fixture
-def gpu() -> Any:
-    with SimulatedGpu() as simulated:
-        yield simulated
-        assert simulated.misuse() == {}
-
-
-@pytest.fixture(scope="module")
-def nvtx() -> NvtxCopy:
-    return NvtxCopy(_native.capture_library())
 
 
 def bits(form: str, value: float) -> int:

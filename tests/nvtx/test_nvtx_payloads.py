@@ -96,6 +96,34 @@ def test_every_type_with_a_fixed_place_is_read_and_nothing_beyond_the_payload(ro
     assert found["losses"] == []
 
 
+def test_long_payloads_are_cut_and_counted(root: Path, library: Path) -> None:
+    found = seen(root, library, "run_long")
+    numbers = ", ".join(str(1000 + number) for number in range(5000))
+    text = " " * 100 + "x" * 3900 + " " * 1000
+    whole = {"array": f"numbers: [{numbers}", "pointer": f"pointer: {text}", "text": text, "numbers": numbers}
+    cut = {name: payload[:4093] + "…" for name, payload in whole.items()}
+    assert found["payloads"] == {**cut, "hidden array": "behind: 7", "like an op": "loss, seq = 5"}
+    (loss,) = found["losses"]
+    assert loss.startswith("4 annotations, ranges or marks have ")
+
+
+def test_payloads_entries_and_values_of_any_number_are_read(root: Path, library: Path) -> None:
+    found = seen(root, library, "run_many")
+    assert found["payloads"] == {
+        "entries": ", ".join(str(number % 256) for number in range(300)),
+        "payloads": ", ".join(map(str, range(40))),
+        "enum": "value: LAST",
+    }
+    assert found["losses"] == []
+
+
+def test_ranges_with_a_schema_beyond_the_limit_are_counted(root: Path, library: Path) -> None:
+    found = seen(root, library, "run_full")
+    assert found["payloads"] == {"known": "number: 7", "last": "number: 7", "own number": ""}
+    (loss,) = found["losses"]
+    assert loss.startswith("2 NVTX ranges or marks have no text of their own")
+
+
 def test_an_earlier_version_of_the_extension_has_the_same_layouts(root: Path, tmp_path: Path) -> None:
     source = root / "tests/nvtx/nvtx_payloads.c"
     earlier = built(source, tmp_path / "earlier.so", "-DNVTX_EXT_PAYLOAD_COMPATID=0x0103")

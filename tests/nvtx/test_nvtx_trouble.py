@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,18 +21,6 @@ pytestmark = pytest.mark.simulator
 NAME, MARKER, MARKER_DATA = 11, 12, 13
 NVTX_DOMAIN = 5
 MOST = 1 << 17
-
-
-@pytest.fixture(scope="module")
-def nvtx() -> NvtxCopy:
-    return NvtxCopy(_native.capture_library())
-
-
-@pytest.fixture
-def gpu() -> Any:
-    with SimulatedGpu() as simulated:
-        yield simulated
-        assert simulated.misuse() == {}
 
 
 @pytest.mark.parametrize("api_version", [130000, None])
@@ -133,7 +120,9 @@ def test_a_destroyed_domain_may_be_used_in_every_function(gpu: SimulatedGpu, nvt
     "text", [b"x" * (1 << 20), b"\xff\xfe raw", b"\xc3", b"\x00"], ids=["1 MB", "raw", "cut", "empty"]
 )
 def test_odd_texts_are_kept_in_every_place(gpu: SimulatedGpu, nvtx: NvtxCopy, text: bytes, tmp_path: Path) -> None:
-    expected = text.split(b"\0")[0][:1024].decode("utf-8", "backslashreplace")
+    expected = text.split(b"\0")[0].decode("utf-8", "backslashreplace")
+    if len(expected) > 4096:
+        expected = expected[:4093] + "…"
     domain = nvtx.DomainCreateA(b"of odd texts " + text)
     with collector.trace(tmp_path / "step.json", strict=True) as step:
         nvtx.DomainNameCategoryA(domain, 1, text)
@@ -211,6 +200,22 @@ print(recording.nvtx_ranges.names(), recording.counters["ranges_without_name"], 
 
 
 @pytest.mark.slow
+def test_long_registered_strings_take_bounded_memory() -> None:
+    program = """
+for number in range(40_000):
+    string = nvtx.DomainRegisterStringA(None, b"%05d" % number + b"x" * 4091)
+    if number == 20_000:
+        kept = string
+with collector.trace(strict=True) as step:
+    for handle in (kept, string):
+        nvtx.MarkEx(attributes(handle))
+print([name[:5] for name in step.recording.nvtx_ranges.names()], step.recording.counters["ranges_without_name"])
+"""
+    (line,) = printed_alone(program)
+    assert line == "['20000', '(one '] 1"
+
+
+@pytest.mark.slow
 def test_ranges_of_domains_beyond_the_limit_are_counted() -> None:
     program = """
 domains = [nvtx.DomainCreateA(b"domain %d" % number) for number in range(1025)]
@@ -223,6 +228,34 @@ print(step.recording.annotations.texts("domain_name_id"), step.recording.counter
 """
     (line,) = printed_alone(program)
     assert line == f"{['domain 0'] + ['(one of too many names)'] * 2} 4"
+
+
+def test_ranges_of_categories_beyond_the_limit_are_counted() -> None:
+    program = """
+for number in range(1, 4098):
+    nvtx.NameCategoryA(number, b"category %d" % number)
+for name in (b"another", b"category 2", b"another"):
+    nvtx.NameCategoryA(1, name)
+def use(category):
+    gpu.launch("kernel")
+    nvtx.RangePushEx(attributes(b"range", category=category))
+    nvtx.RangePop()
+    nvtx.MarkEx(attributes(b"mark", category=category))
+for categories in ((2, 4096), (1, 4097)):
+    with collector.trace(strict=True) as step:
+        for category in categories:
+            use(category)
+    recording = step.recording
+    for table in (recording.annotations, recording.nvtx_ranges):
+        print(table.texts("category_name_id"), recording.counters.get("ranges_without_name", 0), step.ledger.complete)
+nvtx.NameCategoryA(1, b"category 2")
+with collector.trace(strict=True) as step:
+    use(1)
+print(step.recording.annotations.texts("category_name_id"), step.ledger.complete)
+"""
+    whole = f"{['category 2', 'category 4096']} 0 True"
+    without = f"{['1', '4097']} 4 False"
+    assert printed_alone(program) == [whole, whole, without, without, f"{['category 2']} True"]
 
 
 def test_names_of_threads_that_have_ended_make_room_for_others() -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import collector
 from collector.analysis import devices
+from collector.analysis.idle import CAUSES
+from collector.analysis.questions import QUESTIONS
 from collector.options import KINDS
 from collector.profiler import Profiler
 from collector.profiler.advice import step_advice
@@ -402,7 +404,23 @@ def test_a_small_part_of_the_step_is_a_note_behind_a_large_one():
 
 
 def test_every_checker_has_a_case():
-    assert set(CASES) | {"tracer_losses"} == set(CHECKERS)
+    missing = set(CHECKERS) - {*CASES, "tracer_losses"}
+    assert not missing, "add a step that it reports, and one in which the trouble is mended, to CASES"
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_every_checker_names_an_answer_and_a_cause_that_exist(name):
+    rows, cause = CHECKERS[name].rows, CHECKERS[name].cause
+    question, _, by = rows.partition("/")
+    assert by in QUESTIONS[question].questions
+    assert not cause or (question == "idle_gaps" and cause in CAUSES)
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_every_checker_is_in_the_table_of_the_documentation(root, name):
+    page = (root / "docs" / "profiler.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert any(f"`{name}`" in row for row in rows), "add its line to the table of checkers in docs/profiler.md"
 
 
 def test_a_good_step_gets_no_advice():

@@ -290,6 +290,14 @@ def test_each_checker_finds_what_it_is_for_and_nothing_elsewhere(name):
     assert name not in _advice(PLAIN)
 
 
+@pytest.mark.parametrize(("stream", "is_default"), [("7", True), ("7.2", True), ("0.3", True), ("8.2", False)])
+def test_the_default_stream_of_each_context_is_one(stream, is_default):
+    """A part of a recording may have work of a context that is not the first, whose streams are named with it."""
+    device = [*_kernels(10), ("i:MEMCPYHtoD", 9000, 5, COPY, 1)]
+    step = _step(device=device, streams=[(f"/gpu:0/stream:{stream}", _kernels(11))])
+    assert ("default_stream" in _advice(step)) == is_default
+
+
 def test_a_device_is_idle_for_reasons_that_add_up():
     """Two streams of kernels, a copy, a collective and a graph: the causes as worked out by hand, in nanoseconds."""
     activities = [

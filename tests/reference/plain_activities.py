@@ -11,8 +11,10 @@ from typing import Any
 from collector.protos import Activity as RecordedActivity
 from collector.recording.kernel_names import demangle
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
+from collector.recording.schema import ACTIVITY_KINDS
 from collector.stepstats.activity_arguments import arguments_of
 from collector.stepstats.labels import parse_op_label
+from collector.stepstats.shown_tables import SIDE_TABLES
 from collector.timeline.tensorflow_rules import is_tracer_device
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -132,6 +134,7 @@ class Activity:
     name: str
     category: str
     full_name: str = ""
+    is_unnamed: bool = False
     op: str = ""
     inputs: str = ""
     num_bytes: int = -1
@@ -178,10 +181,15 @@ def gpu_activity(node: Any, kernel_names: Sequence[str] = ()) -> Activity:
         activity = Activity(short, "kernel", op=op)
     whole = _take_details(label, activity)
     if activity.category == "kernel":
-        activity.full_name = "" if whole == short else whole
+        _take_whole_name(whole, activity)
     else:
         _read_bytes(label, activity)
     return activity
+
+
+def _take_whole_name(whole: str, activity: Activity) -> None:
+    activity.is_unnamed = not whole and activity.name == "unknown"
+    activity.full_name = "" if whole == activity.name else whole
 
 
 def _is_waiting(name: str) -> bool:
@@ -229,12 +237,10 @@ def _recorded_label(node: Any) -> tuple[str, list[str]] | None:
 
 
 _HOST_CATEGORIES = {
+    **{ACTIVITY_KINDS[table]: "other" for table in (*SIDE_TABLES, "other_ranges")},
     RecordedActivity.API_CALL: "api",
     RecordedActivity.SYNCHRONIZATION: "sync",
     RecordedActivity.OVERHEAD: "overhead",
-    RecordedActivity.JIT_OPERATION: "other",
-    RecordedActivity.MEMORY_OPERATION: "other",
-    RecordedActivity.OTHER_RANGE: "other",
 }
 
 
@@ -246,9 +252,10 @@ def _gpu_columns(node: Any, name: str, op: str, kernel_names: Sequence[str]) -> 
         whole = demangle(kernel_names[columns.name_id]) if columns.name_id < len(kernel_names) else ""
         sizes = (getattr(columns, f"{of}_{axis}") for of in ("grid", "block") for axis in "xyz")
         has_shape = columns.registers_per_thread or any(sizes)
-        named = node.timeline_label.rpartition(" regs:")[0] if has_shape else ""
-        whole = whole or named or node.timeline_label
-        return Activity(name, "kernel", "" if whole == name else whole, op, details=details)
+        before, mark, after = node.timeline_label.rpartition(" regs:") if has_shape else ("", "", node.timeline_label)
+        activity = Activity(name, "kernel", op=op, details=details)
+        _take_whole_name(whole or (before if mark else after), activity)
+        return activity
     num_bytes = columns.num_bytes if columns.num_bytes else -1
     if columns.kind == RecordedActivity.MEMSET:
         memory = memory_kind_name(columns.memory_kind)

@@ -14,7 +14,9 @@ from typing import Any
 from collector.errors import InvalidFileError
 from collector.protos import Activity as RecordedActivity
 from collector.recording.possible_times import FAR_NS, LARGEST_TIME_NS
+from collector.recording.schema import ACTIVITY_KINDS
 from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
+from collector.stepstats.shown_tables import SIDE_TABLES
 from collector.stepstats.wire import parse_step
 from collector.timeline.drawing import DrawingOptions
 from collector.timeline.lanes import Lanes
@@ -279,12 +281,7 @@ class _Drawing:
         caused = [(group, item) for group in self.groups if group.takes_arrows for item in group.nodes]
         for group, item in caused:
             self.launches.add_activity(item.node, gpu_activity(item.node, self.kernel_names), group.rank)
-        no_calls = (
-            RecordedActivity.SYNCHRONIZATION,
-            RecordedActivity.OVERHEAD,
-            RecordedActivity.JIT_OPERATION,
-            RecordedActivity.MEMORY_OPERATION,
-        )
+        no_calls = {ACTIVITY_KINDS[table] for table in SIDE_TABLES}
         callers = [(group, item) for group, item in callers if item.node.activity.kind not in no_calls]
         for group, item in callers:
             self.launches.add_call(item.node, item.start, item.ordinal, group.rank)
@@ -595,6 +592,8 @@ def _arguments(activity: Activity, item: Drawable, event_records: Iterable[Event
         value = f"[{text}]" if _NUMBERS.fullmatch(text) else _json(text)
         value = value if number is None else str(number)
         values.setdefault(_READABLE_KEYS.get(key, key), value)
+    if activity.is_unnamed or (item.node.activity.kind and not activity.name):
+        values.setdefault("unnamed", "1")
     if item.node.correlation_id:
         values.setdefault("correlation", str(item.node.correlation_id))
     if call_op:

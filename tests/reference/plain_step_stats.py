@@ -19,17 +19,14 @@ from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import (
     ANNOTATION_EXTERNAL_KIND,
     DEVICE_MEMORY,
-    JIT_OPERATION_TYPES,
-    MEMORY_OPERATIONS,
-    OVERHEAD_KINDS,
     RELEASE,
-    SYNC_TYPES,
 )
 from collector.recording.graph_paths import path_with_capture
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
 from collector.stepstats.labels import copy_label, memset_label, name_in_label, node_name, op_label, op_of
+from collector.stepstats.shown_tables import SIDE_TABLES
 from collector.stepstats.typed_columns import NODE_COLUMNS, field_of, kind_of
 
 if TYPE_CHECKING:
@@ -131,18 +128,13 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], dict[int
         if name or device == "/cpu:0":
             threads.setdefault(device, {}).setdefault(row.thread_id, name)
     devices = [(device, _in_order(nodes), threads.get(device, {})) for device, nodes in hosts.items()]
-    for device, table, column, names in (
-        ("/cpu:0/jit", recording.jit_operations, "jit_operation_type", dict(enumerate(JIT_OPERATION_TYPES))),
-        ("/cpu:0/memory", recording.memory_operations, "operation", dict(enumerate(MEMORY_OPERATIONS))),
-        ("/cpu:0/nvtx", recording.nvtx_ranges, "name_id", dict(enumerate(strings))),
-        ("/cpu:0/overheads", recording.overheads, "overhead_kind", OVERHEAD_KINDS),
-        ("/cpu:0/waits", recording.synchronizations, "sync_type", dict(enumerate(SYNC_TYPES))),
-    ):
+    for table, side in SIDE_TABLES.items():
+        names = side.texts or dict(enumerate(strings))
         nodes = []
-        for row in table:
-            name = names.get(getattr(row, column), names[0])
-            nodes.append((row, _node(recording, table.name, row, name, op_label(name))))
-        devices.append((device, _in_order(nodes), {}))
+        for row in getattr(recording, table):
+            name = names.get(getattr(row, side.name), names[0])
+            nodes.append((row, _node(recording, table, row, name, op_label(name))))
+        devices.append((f"/cpu:0/{side.device}", _in_order(nodes), {}))
     return [device for device in devices if device[1]]
 
 

@@ -41,6 +41,7 @@ def plain_lines(
     by_process: bool,
     processes: Mapping[int, int],
     first_correlation: int | None,
+    correlation_stat: str,
     causes: Sequence[tuple[int, int]],
     flows: Mapping[int, int],
     event_stats: Mapping[int, bytes],
@@ -70,7 +71,7 @@ def plain_lines(
             event.stats.append(XStat(metadata_id=stat_number("_c"), int64_value=causes[step_at][1]))
         if node.correlation_id and first_correlation is not None:
             number = first_correlation + node.correlation_id
-            event.stats.append(XStat(metadata_id=stat_number("correlation_id"), uint64_value=number))
+            event.stats.append(XStat(metadata_id=stat_number(correlation_stat), uint64_value=number))
         if at in flows:
             event.stats.append(XStat(metadata_id=stat_number("flow"), uint64_value=flows[at]))
         thread = node.thread_id if by_thread else 0

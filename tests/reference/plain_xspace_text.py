@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collector.protos.xplane_pb2 import XEvent, XLine, XPlane, XSpace
 
 _LARGEST_ID = (1 << 32) - 1
-_CORRELATION = "correlation_id"
+_CORRELATIONS = ("correlation_id", "launch_correlation_id")
 _PICOSECONDS = 1000
 
 
@@ -43,10 +43,11 @@ class PlainEvents:
                 self.not_kept[texts.get(stat.metadata_id, "")] += 1
             elif kind is not None:
                 arguments[texts.get(stat.metadata_id, "")] = getattr(stat, kind)
-        number = arguments.get(_CORRELATION, 0)
-        if isinstance(number, int) and number > _LARGEST_ID:
-            new = _LARGEST_ID - len(self._correlation_ids)
-            arguments[_CORRELATION] = self._correlation_ids.setdefault(number, new)
+        for correlation in (key for key in arguments if key in _CORRELATIONS):
+            number = arguments[correlation]
+            if isinstance(number, int) and number > _LARGEST_ID:
+                new = _LARGEST_ID - len(self._correlation_ids)
+                arguments[correlation] = self._correlation_ids.setdefault(number, new)
         return {
             "ph": "X",
             "name": "" if metadata is None else metadata.display_name or metadata.name,

@@ -120,3 +120,15 @@ def test_no_two_modules_have_one_name():
         if path.name != "__init__.py" and room_of(module) != "cli":
             places[path.stem].append(module)
     assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_module_imports_the_private_names_of_another():
+    private = [
+        f"{module}:{node.lineno} imports {node.module}.{alias.name}: give it a public name"
+        for module, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and str(node.module).removeprefix("collector.") in modules()
+        for alias in node.names
+        if alias.name.startswith("_") and f"{node.module}.{alias.name}".removeprefix("collector.") not in modules()
+    ]
+    assert not private

@@ -10,6 +10,7 @@ import subprocess
 OTHER_FOLDERS = {"benchmarks", "data", "gpu", "reference", "repository", "support"}
 SIMULATOR = {"SimulatedGpu", "cupti_client", "plugin_runs"}
 CI_LIMIT_S = 85 * 60
+VERSION = re.compile(r"1[2-9]0[0-9]0|1[2-9]0[0-9]{3}")
 # In the order of their includes.
 NATIVE_ROOMS = (
     "kinds",
@@ -34,6 +35,17 @@ def test_tests_are_in_the_folders_of_the_rooms(root):
     rooms = {folder.name for side in ("collector", "native") for folder in (root / side).iterdir() if folder.is_dir()}
     folders = {path.relative_to(root / "tests").parts[0] for path in (root / "tests").rglob("*.py")} - {"conftest.py"}
     assert folders <= rooms | OTHER_FOLDERS
+
+
+def test_python_knows_no_version_of_cuda(root):
+    """Numbers such as 13000 and 130001; native/cupti is the one place for what depends on a version."""
+    versions = [
+        f"{path.name}:{node.lineno} knows {node.value}: bind a function of native/cupti/version_checks.h"
+        for path in (root / "collector").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and type(node.value) is int and VERSION.fullmatch(str(node.value))
+    ]
+    assert versions == []
 
 
 def test_names_of_test_modules_are_unique(root):

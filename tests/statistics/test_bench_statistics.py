@@ -20,6 +20,7 @@ from collector.statistics.verdicts import (
     median,
     outliers,
     paired_ratio,
+    paired_ratio_of_runs,
     verdicts,
 )
 
@@ -97,6 +98,20 @@ def test_verdicts():
     ratios = [ratio(0.9, 0.01, 1e-9), ratio(1.1, 0.01, 1e-9), ratio(1.001, 0.002, 0.5), ratio(1.02, 0.05, 0.4)]
     listed = verdicts([(each, None) for each in ratios], [0.01] * 4)
     assert listed == ["faster", "slower", "same", "not enough data"]
+
+
+def test_an_interval_up_to_the_limits_is_the_same_and_one_that_contains_equality_is_no_difference():
+    ratios = [ratio(1.0, 0.25, 1.0), ratio(1.0, 0.26, 1e-9), ratio(1.25, 0.25, 1e-9), ratio(0.75, 0.25, 1e-9)]
+    assert verdicts([(each, None) for each in ratios], [0.25] * 4) == ["same", *["not enough data"] * 3]
+
+
+def test_runs_that_agree_by_chance_make_no_difference_certain():
+    """Two runs of the same samples have no spread between them; the rounds decide."""
+    random = np.random.default_rng(6)
+    arm, reference = 1.01 * random.lognormal(0, 0.2, 40), random.lognormal(0, 0.2, 40)
+    of_rounds = paired_ratio(np.tile(arm, 2), np.tile(reference, 2))
+    assert of_rounds.p_value > 0.05
+    assert paired_ratio_of_runs([arm] * 2, [reference] * 2) == of_rounds
 
 
 def test_a_difference_that_only_many_comparisons_make_likely_is_no_verdict():

@@ -83,6 +83,19 @@ def test_a_figure_that_is_missing_in_some_steps_has_no_ratio_and_a_verdict():
     assert (found.verdict, found.ratio) == ("slower", None)
 
 
+def test_a_figure_that_is_missing_in_a_step_of_one_run_changes_by_more_than_runs_may_differ():
+    """Runs are assumed to differ by 1 % of their means: by 2.8 % of two, with the errors of the means of 0.25 % each.
+
+    If only one side differed, 2.1 % were enough.
+    """
+    before = 10_000 + np.arange(400) % 7
+    before[100] = 0
+    runs = ([400], [400])
+    for factor, verdict in ((1.025, "no change shown"), (1.05, "slower"), (0.975, "no change shown"), (0.95, "faster")):
+        (found,) = changes(of(before), of(np.round(before * factor)), least=1, runs=runs)
+        assert (found.verdict, found.ratio) == (verdict, None)
+
+
 def share_shown(before, now, runs=None):
     """The share of figures that are called changed, each by a comparison of its own."""
     single = [changes(a[None], b[None], least=0, runs=runs)[0] for a, b in zip(before, now, strict=True)]

@@ -124,3 +124,11 @@ def test_a_broken_step_is_refused(build):
             recording_of(data[:-cut])
         except InvalidFileError:
             continue
+
+
+@pytest.mark.parametrize("tables", ["[5]", '{"rows_apart": [5]}', '{"rows_apart": {"kernels": [1, 2]}}'])
+def test_tables_of_another_form_are_refused(build, tables):
+    metadata = run_metadata(build.kernel("k", 10).recording())
+    metadata.capture.other_tables = tables
+    with pytest.raises(InvalidFileError, match="the columns of the step are damaged"):
+        recording_of(metadata.SerializeToString())

@@ -22,7 +22,7 @@ class CaptureBuilder:
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMA}
-        self.strings: list[str] = []
+        self.strings = [""]  # the name of rows without one, as in every capture of ours
         self.counters: dict[str, int] = {}
         self.environment: dict[str, Any] = {"source": "test", "simulated": True}
         self.clock = {
@@ -85,7 +85,7 @@ class CaptureBuilder:
                 column: np.array([row.get(column, 0) for row in rows], np.dtype(dtype))
                 for column, dtype in SCHEMA[table].items()
             }
-        capture["strings"] = list(self.strings) or [""]  # for rows without a name
+        capture["strings"] = list(self.strings)
         capture["counters"] = dict(self.counters)
         capture["clock"] = dict(self.clock)
         capture["environment"] = dict(self.environment)

@@ -94,6 +94,13 @@ class Page:
         self.page.wait_for_function("() => !document.body.innerText.includes('Loading the lanes')")
         return self
 
+    def press_at_once(self, *keys: str) -> None:
+        """Press keys on what has the focus, all of them before the page is drawn again."""
+        script = """keys => { for (const key of keys) {
+          document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+        } }"""
+        self.page.evaluate(script, list(keys))
+
     def views(self) -> list[str]:
         """The names of the views that have something to show, in their order."""
         links = self.page.eval_on_selector_all("nav[aria-label=views] a", "all => all.map(each => each.hash)")

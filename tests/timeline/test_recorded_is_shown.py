@@ -9,6 +9,9 @@ import pytest
 from support.xspaces import xspace
 
 import collector
+from collector.formats.loading import load
+from collector.formats.step import Step
+from collector.formats.step_sources import RecordingSource
 from collector.stepstats.from_recording import run_metadata, serialized
 from tests.support.profiler_times import times_by_scope
 
@@ -197,3 +200,24 @@ def test_columns_are_found_for_each_of_many_streams_of_two_contexts(build):
     events = json.loads(collector.chrome_trace(serialized(build.recording())))["traceEvents"]
     found = {event["name"]: event["args"]["registers"] for event in events if event["ph"] == "X"}
     assert found == {f"k{s}_{c}": 100 * s + 10 * c + 1 for s in range(100) for c in (1, 2)}
+
+
+def test_a_modules_variable_is_shown_and_comes_back(build, start_ns, tmp_path):
+    """CUPTI names the variable of an allocation of static memory."""
+    for place, (memory_kind, name) in enumerate(((6, "lookup_table"), (3, ""))):
+        times = {"start_ns": start_ns + 1000 * place}
+        build.raw("memory_operations", **times, operation=1, memory_kind=memory_kind, name_id=build.text(name))
+    path = tmp_path / "step.json"
+    Step(RecordingSource(build.recording())).save(path)
+    drawn = [event["args"] for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert [each.get("variable") for each in drawn] == ["lookup_table", None]
+    assert load(path).recording.memory_operations.recorded_names() == ["lookup_table", ""]
+    shown = {
+        plane.stat_metadata[stat.ref_value].name
+        for plane in xspace(run_metadata(build.recording())).planes
+        for line in plane.lines
+        for event in line.events
+        for stat in event.stats
+        if stat.ref_value
+    }
+    assert "lookup_table" in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import gc
 import inspect
@@ -19,6 +20,7 @@ import collector
 from collector.recording.annotation_details import Details, resolve
 from collector.testing import SimulatedGpu
 from collector.tracing import annotate as annotate_module
+from collector.tracing import known_details
 from collector.tracing.annotate import annotate, forget_annotations, send_annotations_to
 
 
@@ -68,6 +70,9 @@ def test_a_decorator_without_a_name_is_answered_with_how_to_write_it():
         def update():
             pass
 
+    with pytest.raises(TypeError, match=r"is text, not the class dict: give a name, and decorate methods$"):
+        annotate(dict)
+
 
 @pytest.mark.parametrize(
     ("decorated", "message"),
@@ -75,6 +80,7 @@ def test_a_decorator_without_a_name_is_answered_with_how_to_write_it():
         (staticmethod(len), "a staticmethod is no function: write this decorator below it"),
         (classmethod(len), "a classmethod is no function: write this decorator below it"),
         (property(len), "a property is no function: write this decorator below it"),
+        (dict, "dict is a class, which a wrapper would replace by a function: decorate its methods, such as __init__"),
     ],
 )
 @pytest.mark.parametrize("decorate", [annotate("net"), collector.trace()], ids=["annotate", "trace"])
@@ -576,7 +582,7 @@ class JournalLog(DetailsLog):
 
 def test_details_of_a_recording_that_is_not_in_memory_are_limited(monkeypatch):
     """Details beyond the limit are counted; those that are known keep their number."""
-    monkeypatch.setattr(annotate_module, "_MOST_PARTS", 100)
+    monkeypatch.setattr(known_details, "_MOST_PARTS", 100)
     monkeypatch.setattr(annotate_module, "_MOST_CHECKED", 10)
     source = JournalLog()
     send_annotations_to(source, is_bounded=True)
@@ -599,7 +605,7 @@ def test_details_of_a_recording_that_is_not_in_memory_are_limited(monkeypatch):
 
 
 def test_details_of_a_step_in_memory_are_all_kept(monkeypatch):
-    monkeypatch.setattr(annotate_module, "_MOST_PARTS", 10)
+    monkeypatch.setattr(known_details, "_MOST_PARTS", 10)
 
     def use() -> None:
         for flops in range(1, 101):
@@ -801,3 +807,33 @@ def test_annotations_are_left_at_the_limit_of_recursion(is_decorated, details):
     assert set(reached) == {True, False}
     assert {kernel.annotation for kernel in step.recording.kernels} == {""}
     assert step.ledger.annotations_mixed == step.ledger.annotations_unfollowed == 0
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("character", ["x", "é", "€", "😀"])
+def test_a_long_name_is_cut_between_characters_and_counted(character):
+    with SimulatedGpu() as gpu, collector.trace() as step:
+        for size in (4096, 4097):
+            with annotate(character * (size // len(character.encode())) + "x" * (size % len(character.encode()))):
+                gpu.launch("kernel")
+        with annotate("short"):
+            gpu.launch("kernel")
+    whole, cut, short = step.recording.annotations_of(step.recording.kernels)
+    assert (len(whole.encode()), short) == (4096, "short")
+    assert cut == character * (4093 // len(character.encode())) + "…"
+    assert step.ledger.losses() == [
+        "1 annotation, range or mark has a name, path or other text above 4,096 bytes, of which the beginning was kept"
+    ]
+
+
+@pytest.mark.simulator
+def test_the_paths_of_a_deep_recursion_take_memory_of_its_depth():
+    with SimulatedGpu() as gpu, collector.trace() as step, contextlib.ExitStack() as blocks:
+        for _ in range(3000):
+            blocks.enter_context(annotate("layer"))
+        gpu.launch("kernel")
+    names = [step.recording.strings[name] for name in step.recording.annotations.name_id.tolist()]
+    assert len(names) == 3000
+    assert [name for name in names if not name.endswith("…")] == ["/".join(["layer"] * (n + 1)) for n in range(682)]
+    assert len(set(names)) == 683
+    assert step.ledger.source_counters["names_cut"] == 3000 - 682

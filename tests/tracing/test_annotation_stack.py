@@ -147,14 +147,16 @@ WITHOUT_MEMORY = """
 import resource
 from collector.runtime.extension import load_extension
 
-stack = load_extension().annotation_stack(print, print, None, int, lambda frame: False, None)
-name = "a" * (256 << 20)
+stack = load_extension().annotation_stack(lambda *_: None, lambda *_: None, None, int, lambda frame: False, None)
+name = "a" * 4000  # of each of the nested ones the path is kept up to 4,096 bytes
 pages = int(open("/proc/self/statm").read().split()[0])
 limits = resource.getrlimit(resource.RLIMIT_AS)
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (64 << 20), limits[1]))
 try:
-    stack.enter(stack, name, 0)
+    for _ in range(1 << 20):
+        stack.enter(stack, name, 0)
 except MemoryError:
+    resource.setrlimit(resource.RLIMIT_AS, limits)
     print("no memory")
 """
 

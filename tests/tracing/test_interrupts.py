@@ -308,7 +308,7 @@ def test_a_block_with_a_schedule_that_is_broken_off_leaves_its_session_usable(gp
 
 def test_a_ctrl_c_while_the_windows_are_joined_is_told_with_their_place(gpu, tmp_path, monkeypatch):
     session = collector.trace(tmp_path / "windows.json", schedule=collector.schedule(wait=0, warmup=0, active=1))
-    monkeypatch.setattr("collector.merging.merged_trace.merge", _interrupt)
+    monkeypatch.setattr("collector.merging.merged_trace.merge_windows", _interrupt)
     with (
         pytest.raises(KeyboardInterrupt),
         pytest.warns(collector.CollectorWarning, match=r"interrupted; the windows are in .*\.collector-windows-"),
@@ -522,8 +522,9 @@ from collector.testing import SimulatedGpu
 modules = []
 
 def trace_in_module(frame, event, _):
-    if event == "call" and frame.f_code.co_name == "<module>" and frame.f_globals["__name__"].startswith(sys.argv[1]):
-        modules.append(frame.f_globals["__name__"])
+    name = frame.f_globals.get("__name__", "")
+    if event == "call" and frame.f_code.co_name == "<module>" and name.startswith(sys.argv[1]):
+        modules.append(name)
         if len(modules) == 1:
             with trace("inner.json"):
                 gpu.launch("inner")

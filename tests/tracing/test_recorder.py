@@ -20,6 +20,7 @@ import pytest
 import collector
 from collector.errors import CollectorWarning, NotTracedError, OutputError, SessionActiveError, UnknownFormatError
 from collector.launching.process_journals import traced_processes
+from collector.options import KINDS
 from collector.profiler import ProfilerHook
 from collector.recording.journal_segments import segments_of
 from collector.recording.recording import Recording
@@ -64,6 +65,18 @@ def test_a_number_without_a_unit_is_answered_with_units():
         ValueError, match="'30' is 30 bytes, and at least 64 KiB are kept: write a time, such as 30s, or"
     ):
         Keep.of("30")
+
+
+def test_a_name_of_many_megabytes_takes_the_place_of_no_records(gpu, tmp_path):
+    with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
+        gpu.launch("before")
+        with collector.annotate("x" * 20_000_000):
+            gpu.launch("inside")
+        gpu.synchronize()
+        dump = recorder.dump()
+    recording = Recording.load(dump.journal)
+    assert recording.kernels.names() == ["before", "inside"]
+    assert recording.annotations_of(recording.kernels) == ["", "x" * 4093 + "…"]
 
 
 @pytest.mark.parametrize("text", ["", "soon", "0s", "10", "-5s", "3 parsecs"])
@@ -320,6 +333,23 @@ def decoded_in_a_later_segment(recorder, gpu):
     return Recording.load(recorder.dump().journal)
 
 
+def test_a_time_before_the_recording_does_not_lengthen_a_dump(gpu, tmp_path):
+    """A dump whose first segments are removed begins with its earliest row."""
+    with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
+        for _ in range(3000):
+            gpu.launch("old")
+        gpu.synchronize()
+        recorder._source.cut()
+        gpu.inject("shifted_timestamps", value=-3_600_000_000_000)
+        gpu.launch("shifted")
+        gpu.launch("kernel")
+        recording = decoded_in_a_later_segment(recorder, gpu)
+    assert recording.ledger.rows_forgotten > 0
+    assert recording.ledger.early == 1
+    assert "shifted" not in recording.kernels.names()
+    assert recording.clock.window_ns < 3_600_000_000_000
+
+
 def test_names_that_a_segment_cannot_repeat_are_a_loss(gpu, tmp_path):
     with collector.record(keep="256KiB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
         for number in range(200):
@@ -424,6 +454,45 @@ def test_kernels_that_were_launched_before_a_trace_are_none_of_it(gpu, tmp_path,
     assert step.ledger.launches_seen == num_inside
     assert step.ledger.complete == bool(num_inside)  # an empty step says that nothing was recorded
     assert len(found.kernels) == 20 + num_inside
+
+
+def test_a_kernel_that_runs_when_a_trace_ends_is_part_of_it(tmp_path):
+    """The trace does not wait for it, but its record comes while the journal is completed."""
+    with (
+        SimulatedGpu(real_time=True) as gpu,
+        collector.record(folder=tmp_path, strict=True),
+        collector.trace(strict=True, synchronize=False) as step,
+    ):
+        gpu.launch("running", duration_ns=20_000_000)
+    assert [kernel.name for kernel in step.kernels] == ["running"]
+    assert step.ledger.losses() == []
+    assert step.recording.clock.window_ns >= 20_000_000
+
+
+def test_a_time_in_the_future_does_not_lengthen_a_trace(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True), collector.trace(strict=True) as step:
+        gpu.inject("shifted_timestamps")  # by an hour
+        gpu.launch("shifted")
+        gpu.launch("kernel")
+        gpu.synchronize()
+    assert [kernel.name for kernel in step.kernels] == ["kernel"]
+    assert step.ledger.late == 1
+    assert step.recording.clock.window_ns < 3_600_000_000_000
+
+
+def test_events_and_annotations_before_a_trace_are_none_of_it(gpu, tmp_path):
+    """An event has no time of its own; the annotation ends at the moment in which the trace begins."""
+    kinds = (*KINDS, "cuda_events")
+    with collector.record(folder=tmp_path, kinds=kinds, strict=True):
+        gpu.record_event(stream=8)
+        with collector.annotate("before"):
+            gpu.advance(10)
+        with collector.trace(strict=True) as step:
+            inside = gpu.record_event(stream=9)
+            with collector.annotate("inside"):
+                gpu.launch("kernel")
+    assert step.recording.cuda_events.event_id.tolist() == [inside]
+    assert step.recording.annotations.names() == ["inside"]
 
 
 def test_calls_of_another_thread_before_a_trace_are_none_of_it(gpu, tmp_path):

@@ -86,6 +86,17 @@ def test_intervals_of_seconds():
     assert every(0) is NONE
 
 
+def test_a_window_is_due_when_exactly_the_seconds_have_passed():
+    now = [100.0]
+    every = collector.every(seconds=6)
+    every.clock = lambda: now[0]
+    found = []
+    for step in range(7):
+        found.append(every(step))
+        now[0] += 3
+    assert found == [NONE, NONE, SAVE, NONE, NONE, SAVE, NONE]
+
+
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
@@ -178,9 +189,7 @@ def test_the_time_after_the_last_step_is_a_window_only_if_something_was_done_in_
 def test_a_block_without_a_step_is_a_window_also_if_it_is_empty(gpu, tmp_path):
     with collector.trace(tmp_path / "{step}.gpurec", schedule=collector.schedule(active=1)) as session:
         pass
-    assert session.ledger.losses() == [
-        "nothing was recorded: no activity of the enabled kinds happened in this process"
-    ]
+    assert session.ledger.losses() == ["nothing was recorded: the traced process had no activity of the recorded kinds"]
     assert [file.name for file in tmp_path.iterdir()] == ["0.gpurec"]
 
 
@@ -265,6 +274,38 @@ def test_windows_without_a_number_are_one_file(gpu, tmp_path):
     text = path.read_text()
     assert [f"step{number}" in text for number in range(4)] == [False, True, False, True]
     assert len(collector.load(path).kernels) == 3
+
+
+@pytest.mark.parametrize("suffix", [".json", ".pftrace", ".xplane.pb"])
+def test_windows_in_which_nothing_was_done_are_one_file_that_says_so(gpu, tmp_path, suffix):
+    schedule = collector.schedule(active=1, repeat=2)
+    with (
+        warnings.catch_warnings(),
+        collector.trace(tmp_path / f"all{suffix}", strict=True, schedule=schedule) as session,
+    ):
+        warnings.simplefilter("error")
+        session.step()
+        session.step()
+    assert session.path == tmp_path / f"all{suffix}"
+    assert list(tmp_path.iterdir()) == [session.path]
+    if suffix != ".pftrace":
+        ledger = collector.load(session.path).ledger
+        assert (ledger.nothing_recorded, ledger.untraced) == (1, 0)
+
+
+def test_what_a_window_lost_is_in_the_file_of_all_windows_though_nothing_is_left_of_it(gpu, tmp_path):
+    for suffix in (".json", ".xplane.pb"):
+        path = tmp_path / f"all{suffix}"
+        with collector.trace(path, kinds="kernels", schedule=collector.schedule(active=1, repeat=2)) as session:
+            gpu.launch("kept")
+            session.step()
+            gpu.inject("dropped_record", count=3)
+            gpu.launch("lost", count=3)
+            session.step()
+        step = collector.load(path)
+        assert [kernel.name for kernel in step.kernels] == ["kept"]
+        assert step.ledger.records_dropped == 3
+        assert "CUPTI dropped 3 records" in step.ledger.losses()[0]
 
 
 def test_one_file_of_all_windows_is_in_the_folder_of_its_rank(gpu, tmp_path, monkeypatch):

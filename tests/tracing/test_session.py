@@ -1199,7 +1199,7 @@ def test_tasks_that_hold_no_annotation_while_they_wait_mix_nothing_up(source):
         await asyncio.gather(*(task(name) for name in "abc"))
         await alone()
         with collector.annotate("a"):
-            await asyncio.to_thread(collector.annotate("in a thread")(int))
+            await asyncio.to_thread(collector.annotate("in a thread")(lambda: None))
 
     with collector.trace(source=source) as step:
         asyncio.run(main())

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import launch_log
 import pytest
 from launch_log import Log
 
@@ -469,3 +472,33 @@ def test_the_methods_of_other_loops_are_as_before_after_the_session():
     send_annotations_to(Launches())
     send_annotations_to(None)
     assert (dict(vars(ForeignLoop)), dict(vars(asyncio.AbstractEventLoop))) == before
+
+
+POOLED = """
+import asyncio, sys
+from launch_log import Log
+from collector.tracing.annotate import annotate, send_annotations_always, send_annotations_to
+
+async def main():
+    with annotate("outer"):
+        await asyncio.to_thread(log.launch, "pooled")
+
+log = Log()
+{begin}(log)
+asyncio.run(main())
+print(log.launched)
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("begin", ["send_annotations_to", "send_annotations_always"])
+def test_a_thread_of_a_pool_that_is_imported_later_gets_the_names_of_its_context(begin: str) -> None:
+    """Recorders, and processes that others record, get annotations from the import of the collector on."""
+    done = subprocess.run(
+        [sys.executable, "-c", POOLED.format(begin=begin)],
+        cwd=Path(launch_log.__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "[('pooled', 'outer')]\n"), done.stderr

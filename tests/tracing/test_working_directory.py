@@ -43,6 +43,20 @@ def test_the_file_of_a_step(gpu, tmp_path, elsewhere):
     assert step.path == tmp_path / "step.json"
 
 
+@pytest.mark.parametrize("schedule", [None, collector.schedule(wait=0, warmup=0, active=1, repeat=1)])
+def test_a_directory_that_is_changed_later(gpu, tmp_path, elsewhere, schedule):
+    """Of a schedule, after its last window, whose end writes the file."""
+    with collector.trace("step.json", strict=True, schedule=schedule) as step:
+        gpu.launch("kernel")
+        if schedule is not None:
+            step.step()
+            elsewhere()
+    elsewhere()
+    assert files_in(tmp_path) == ["step.json"]
+    assert step.path == tmp_path / "step.json"
+    assert len(collector.load(step.path).recording.kernels) == 1
+
+
 def test_a_session_that_is_used_again(gpu, tmp_path, elsewhere):
     """Each use begins anew."""
     session = collector.trace("step{step}.json", strict=True)

@@ -1,6 +1,6 @@
 """The registry of checkers of recorded steps. A checker is a function that ``@checker`` registers with its thresholds.
 
->>> @checker("many_kernels", kernels=100_000)
+>>> @checker("many_kernels", rows="kernels/name", kernels=100_000)
 ... def many_kernels(activity, limits):
 ...     '''A step of very many kernels.'''
 ...     if activity.kernel_count >= limits["kernels"]:
@@ -79,17 +79,28 @@ class Checker:
     name: str
     check: Check
     limits: dict[str, float]
+    rows: str
+    """The answer with the rows that its findings are about, as the page names it: ``copies`` or ``kernels/name``."""
+    cause: str
+    """The cause of the idle time that its findings are about, as `collector.analysis.idle` names it; ``""``: none."""
 
 
 CHECKERS: dict[str, Checker] = {}
 """Checkers by name, in the order of their registration."""
 
 
-def checker(name: str, **limits: float) -> Callable[[Check], Check]:
-    """Registers a function as checker ``name``; ``limits`` are its thresholds and their defaults."""
+def checker(name: str, *, rows: str, cause: str = "", **limits: float) -> Callable[[Check], Check]:
+    """Registers a function as checker ``name``.
+
+    Args:
+        name: its name.
+        rows: see `Checker`.
+        cause: see `Checker`.
+        limits: its thresholds and their defaults.
+    """
 
     def register(check: Check) -> Check:
-        CHECKERS[name] = Checker(name, check, limits)
+        CHECKERS[name] = Checker(name, check, limits, rows, cause)
         return check
 
     return register

@@ -69,7 +69,7 @@ def _finding(device: Device, cause: str, remedy: str, time_ns: int, evidence: tu
     return Advice(f"{cause}; {remedy} ({gain})", gain, evidence)
 
 
-@checker("tracer_losses")
+@checker("tracer_losses", rows="ledger/figure")
 def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The trace lacks records, or the file of the step could not be read completely."""
     ledger = activity.step.ledger
@@ -80,7 +80,7 @@ def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
         yield Advice(line, None, tuple(figures))
 
 
-@checker("launch_bound", idle_share=0.2, latency_micros=20)
+@checker("launch_bound", rows="idle_gaps", cause="host", idle_share=0.2, latency_micros=20)
 def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The GPU idles because the host launches too late."""
     for device in activity.devices:
@@ -135,7 +135,7 @@ def _longest_waits(device: Device, waited: Ints) -> tuple[str, ...]:
     )
 
 
-@checker("draining_synchronizations", count=3)
+@checker("draining_synchronizations", rows="idle_gaps", cause="synchronize", count=3)
 def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The thread that launches waits until a device has nothing left to do."""
     for device in activity.devices:
@@ -158,7 +158,7 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
             yield _finding(device, cause, remedy, lost, tuple(evidence))
 
 
-@checker("exposed_communication", share=0.2)
+@checker("exposed_communication", rows="overlap/device", share=0.2)
 def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Devices exchange data while they compute nothing."""
     for device in activity.devices:
@@ -175,7 +175,7 @@ def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice
             yield _finding(device, cause, remedy, exposed, _longest(device, device.is_communication))
 
 
-@checker("dominating_kernel", share=0.5)
+@checker("dominating_kernel", rows="kernels/name", share=0.5)
 def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """One kernel that computes takes most of the kernel time."""
     for device in activity.devices:
@@ -194,7 +194,7 @@ def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
             )
 
 
-@checker("pageable_copies", micros=100)
+@checker("pageable_copies", rows="copies", micros=100)
 def pageable_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Copies from or to pageable memory are staged and hold the host up, while no kernel runs."""
     for device in activity.devices:
@@ -213,7 +213,7 @@ def _is_pageable(device: Device) -> Mask:
     return mask
 
 
-@checker("copies_could_overlap", share=0.1)
+@checker("copies_could_overlap", rows="copies", share=0.1)
 def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Copies that could run beside kernels run while no kernel does."""
     for device in activity.devices:
@@ -239,7 +239,7 @@ def _hideable(device: Device, copies: Mask) -> int:
     return min(device.time_without(copies, device.runs_kernels), device.time_without(device.runs_kernels, copies))
 
 
-@checker("peer_copies", share=0.05)
+@checker("peer_copies", rows="copies", share=0.05)
 def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Copies between devices run while no kernel does."""
     for device in activity.devices:
@@ -263,7 +263,7 @@ def _ways(device: Device, peers: Mask) -> list[str]:
     return sorted(f"gpu:{source} to gpu:{target}" for source, target in set(ends) if source >= 0 and target >= 0)
 
 
-@checker("copies_through_host", count=3, from_bytes=4096)
+@checker("copies_through_host", rows="copies", count=3, from_bytes=4096)
 def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Data is copied from one device to the host and from there to another device."""
     if len(activity.devices) < 2:
@@ -310,7 +310,7 @@ def _copies(device: Device, kind: int, from_bytes: float) -> list[tuple[int, int
     ]
 
 
-@checker("small_copies", count=20, below_bytes=65536)
+@checker("small_copies", rows="copies", count=20, below_bytes=65536)
 def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Many copies in one direction that cost more to launch than to do, and are not launched together."""
     for device in activity.devices:
@@ -335,7 +335,7 @@ def _time_to_launch(device: Device, rows: Mask) -> int:
     return int((causes.unlaunched + causes.latency)[(ended_by >= 0) & rows[ended_by]].sum())
 
 
-@checker("repeated_copies", count=3, from_bytes=4096)
+@checker("repeated_copies", rows="copies", count=3, from_bytes=4096)
 def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The same op uploads the same amount again and again."""
     for device in activity.devices:
@@ -362,7 +362,7 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             yield _finding(device, cause, "keep data that does not change on the device", alone, tuple(evidence))
 
 
-@checker("small_grids", blocks=64, share=0.2)
+@checker("small_grids", rows="kernels/shape", blocks=64, share=0.2)
 def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Kernels of too few blocks to give every multiprocessor work."""
     for device in activity.devices:
@@ -376,7 +376,7 @@ def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
             yield _finding(device, cause, "give them more work or run some at once", singly, _longest(device, small))
 
 
-@checker("tensor_core_free_matmuls", share=0.1)
+@checker("tensor_core_free_matmuls", rows="tensor_cores/name", share=0.1)
 def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Matrix products whose kernels do not use tensor cores, by their names."""
     for device in activity.devices:
@@ -398,7 +398,7 @@ def _kernel_time(device: Device) -> int:
     return int(device.duration[device.is_kernel].sum())
 
 
-@checker("default_stream", activities=10)
+@checker("default_stream", rows="streams", activities=10)
 def default_stream(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Kernels and copies all wait in the default stream."""
     for device in activity.devices:

@@ -1,1 +1,1 @@
-"""The four ways to look at a model: by name scope, by graph, by op type, by code line."""
+"""The views of a model, one module each, and what they are made of."""

@@ -15,7 +15,9 @@ from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import ViewError
 from collector.profiler.stats import Stats
 from collector.profiler.views.group import Group, GroupAnswer, GroupQuestion, lines_of
+from collector.profiler.views.view import View
 from collector.profiler.walk import fold
+from collector.protos import MultiGraphNodeProto
 
 if TYPE_CHECKING:
     from collector.profiler.values import Variables
@@ -79,7 +81,7 @@ class CodeView:
         self.root.shown = kept if question.filters.start.everything else _find_starts(kept, question.filters.start)
         if not _display(self.root, question):
             raise ViewError("max_depth or trim_name_regexes leave nothing of the code view, not even its root")
-        return GroupAnswer(self.root, legend("code", options.select) + "".join(lines_of(self.root)))
+        return GroupAnswer(self.root, legend(options.select) + "".join(lines_of(self.root)))
 
 
 def line_name(frame: Frame) -> str:
@@ -198,3 +200,15 @@ def _line(node: Group, question: GroupQuestion, indent: int) -> str:
         columns.append("|".join(node.op_types))
     columns.extend(f"{name} N/A in code view" for name in ("occurrence", "input_shapes") if name in select)
     return f"{' ' * indent}{node.name} ({', '.join(columns)})\n"
+
+
+VIEW = View(
+    name="code",
+    help="by line of code: the call stacks that created the ops",
+    doc=(
+        "code: When python trace is available, the nodes are python lines and their are organized by the python call "
+        "stack."
+    ),
+    of=CodeView,
+    message=MultiGraphNodeProto,
+)

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from collector.profiler.model import GRAPH_PARENT, ROOT_NAME, Model, Node
-from collector.profiler.profile_options import Options
+from collector.profiler.views import scope
 from collector.profiler.views.preorder import Mask, Preorder
-from collector.profiler.views.tree import Answer, NodeTree
+from collector.profiler.views.tree import NodeTree, TreeView
+from collector.profiler.views.view import View
+from collector.protos import GraphNodeProto
 
-if TYPE_CHECKING:
-    from collector.profiler.values import Variables
 
-
-class GraphView:
+def graph_view(model: Model) -> TreeView:
     """Every node is displayed once, on the first path that leads to it. Cycles without an entry are not displayed."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._tree = _build(model)
-
-    @property
-    def depth(self) -> int:
-        """Levels below the root."""
-        return self._tree.depth
-
-    def answer(self, options: Options, variables: Variables | None = None) -> Answer:
-        """Accounts, filters and sorts the graph by ``options``."""
-        return Answer("graph", self._model, self._tree, options, _kept, ends_at_depth=False, variables=variables)
+    return TreeView(model, _tree(model), _kept, ends_at_depth=False)
 
 
-def _build(model: Model) -> NodeTree:
+def _tree(model: Model) -> NodeTree:
     graph = model.nodes
     inputs = {name: [source for source in node.producers() if source in graph] for name, node in graph.items()}
     consumed = set().union(*inputs.values())
@@ -50,3 +35,12 @@ def _build(model: Model) -> NodeTree:
 def _kept(shape: Preorder, accounted: Mask) -> Mask:
     """The accounted nodes; the inputs of other nodes move up."""
     return accounted.copy()
+
+
+VIEW = View(
+    name="graph",
+    help="by graph: from nodes without consumers along the inputs",
+    doc=scope.VIEW.doc,  # as in tfprof
+    of=graph_view,
+    message=GraphNodeProto,
+)

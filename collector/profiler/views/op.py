@@ -12,6 +12,8 @@ from collector.profiler.patterns import Patterns
 from collector.profiler.profile_options import Options
 from collector.profiler.stats import Stats
 from collector.profiler.views.group import Group, GroupAnswer, GroupQuestion, Member
+from collector.profiler.views.view import View
+from collector.protos import MultiGraphNodeProto
 
 if TYPE_CHECKING:
     from collector.profiler.values import Variables
@@ -46,7 +48,7 @@ class OpView:
             self.root.total = Stats.total(group.total for group in shown[:1])
         for group, following in zip([self.root, *shown], [*shown, None], strict=True):
             group.shown = [following] if following else []
-        text = legend("op", options.select) + "".join(_row(group, self.root.total, options) for group in shown)
+        text = legend(options.select) + "".join(_row(group, self.root.total, options) for group in shown)
         return GroupAnswer(self.root, text)
 
 
@@ -131,3 +133,15 @@ def _input_types(members: list[Member]) -> str:
         f"input_type: {shapes}\t(run*{runs}|defined*{defined})\texec_time: {formatting.time(micros)}"
         for shapes, (runs, defined, micros) in ranked
     )
+
+
+VIEW = View(
+    name="op",
+    help="by op type: one row per type, with its share",
+    doc=(
+        "op: The nodes are operation kernel type, such as MatMul, Conv2D. Graph nodes belonging to the same type are "
+        "aggregated together."
+    ),
+    of=OpView,
+    message=MultiGraphNodeProto,
+)

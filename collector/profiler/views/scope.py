@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from collector.profiler.model import ROOT_NAME, SCOPE_PARENT, Model, Node
-from collector.profiler.profile_options import Options
 from collector.profiler.views.preorder import Mask, Preorder
-from collector.profiler.views.tree import Answer, NodeTree
+from collector.profiler.views.tree import NodeTree, TreeView
+from collector.profiler.views.view import View
+from collector.protos import GraphNodeProto
 
-if TYPE_CHECKING:
-    from collector.profiler.values import Variables
 
-
-class ScopeView:
+def scope_view(model: Model) -> TreeView:
     """Folders that are not nodes themselves are added without own figures."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._tree = _build(model)
-
-    @property
-    def depth(self) -> int:
-        """Levels below the root."""
-        return self._tree.depth
-
-    def answer(self, options: Options, variables: Variables | None = None) -> Answer:
-        """Accounts, filters and sorts the tree by ``options``."""
-        return Answer("scope", self._model, self._tree, options, _kept, ends_at_depth=True, variables=variables)
+    return TreeView(model, _tree(model), _kept, ends_at_depth=True)
 
 
-def _build(model: Model) -> NodeTree:
+def _tree(model: Model) -> NodeTree:
     names = set(model.nodes)
     for name in model.nodes:
         parent, slash, _ = name.rpartition("/")
@@ -47,3 +31,12 @@ def _build(model: Model) -> NodeTree:
 def _kept(shape: Preorder, accounted: Mask) -> Mask:
     """The nodes that are accounted or have an accounted node below."""
     return shape.below(accounted.astype(int)) > 0
+
+
+VIEW = View(
+    name="scope",
+    help="by name scope: a tree of names, like files in folders",
+    doc="scope: The nodes in the model graph are organized by their names, which is hierarchical like filesystem.",
+    of=scope_view,
+    message=GraphNodeProto,
+)

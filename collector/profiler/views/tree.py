@@ -104,42 +104,50 @@ class Shown:
     shown: list[Shown] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class TreeView:
+    """A view whose answers are parts of one tree."""
+
+    model: Model
+    tree: NodeTree
+    kept: Callable[[Preorder, Mask], Mask]
+    """Returns the nodes that the tree keeps, given the accounted nodes; the children of others move up."""
+    ends_at_depth: bool
+    """Whether ``max_depth`` ends the walk; otherwise it only hides nodes."""
+
+    @property
+    def depth(self) -> int:
+        """Levels below the root."""
+        return self.tree.depth
+
+    def answer(self, options: Options, variables: Variables | None = None) -> Answer:
+        """Accounts, filters and sorts the tree by ``options``."""
+        return Answer(self, options, variables)
+
+
 class Answer:
-    """The displayed part of a tree.
+    """The displayed part of a view's tree.
 
     Args:
-        view: the name of the view.
-        model: the tree's model.
-        tree: the tree.
+        view: the view.
         options: the question.
-        kept: returns the nodes that the tree keeps, given the accounted nodes; the children of others move up.
-        ends_at_depth: whether ``max_depth`` ends the walk; otherwise it only hides nodes.
         variables: the variables whose values are shown, if any.
     """
 
-    def __init__(
-        self,
-        view: str,
-        model: Model,
-        tree: NodeTree,
-        options: Options,
-        kept: Callable[[Preorder, Mask], Mask],
-        *,
-        ends_at_depth: bool,
-        variables: Variables | None,
-    ) -> None:
-        self._view, self._model, self._tree, self._options = view, model, tree, options
+    def __init__(self, view: TreeView, options: Options, variables: Variables | None) -> None:
+        tree = view.tree
+        self._model, self._tree, self._options = view.model, tree, options
         filters = Filters(options)
         self._own = tree.own(options.step)
         self._variables = variables if "tensor_value" in options.select else None
         self.accounted = tree.accounted(filters)
         """Whether each node's own figures count."""
-        self._kept = kept(tree.shape, self.accounted)
+        self._kept = view.kept(tree.shape, self.accounted)
         self._kept[0] = True
         own = np.where(self._kept, self._own, 0)
         self._total = tree.shape.below(own)
         self._total[:, 0] -= own[:, 0]
-        self._walk(filters, ends_at_depth)
+        self._walk(filters, view.ends_at_depth)
         is_displayed = self._walked & self._passes(filters)
         is_displayed[0] = True
         self._displayed = is_displayed
@@ -241,7 +249,7 @@ class Answer:
         ]
         for row, (value, _) in self._values.items():
             lines[row] += value
-        return "".join([legend(self._view, self._options.select), *lines])
+        return "".join([legend(self._options.select, of_tree=True), *lines])
 
     def _columns(self) -> Iterator[list[str]]:
         """The selected columns, with one cell per displayed node: empty, or after a comma."""

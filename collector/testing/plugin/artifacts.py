@@ -1,22 +1,77 @@
-"""The trace of one test as a file: its name, its content, and the selection of files to keep."""
+"""The artifacts of tests, as a run's options ask for them: a trace and a page of each, and the dataset of all."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
+from collector.testing.plugin.run_dataset import RunDataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from collector.recording.recording import Recording
+    from collector.testing.plugin.plugin_options import PluginOptions
+    from collector.testing.plugin.running_test import Running
 
-SUFFIX = ".trace.json"
+_SUFFIX = ".trace.json"
 _LONGEST = 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]+")
+
+
+class Artifacts:
+    """Writes what the options ask for when a test has ended; problems are in the test's next report."""
+
+    def __init__(self, options: PluginOptions) -> None:
+        """Nothing is written yet."""
+        self._options = options
+        self._kept: dict[str, int] = {}
+        """Path of a kept trace -> device time in ns, where the slowest tests are kept."""
+        self._dataset = None if options.dataset is None else RunDataset(options.dataset)
+
+    def write(self, running: Running) -> None:
+        """Write the artifacts of a test. Pages and the dataset have the tests that used the GPU."""
+        if self._options.folder is not None and running.recordings:
+            self._keep_trace(running, running.recordings, self._options.folder)
+        worked = running.recordings_with_work()
+        if self._options.pages is not None and worked:
+            self._write_page(running, worked, self._options.pages)
+        if self._dataset is not None and (problem := self._dataset.add(running.item.nodeid, worked)):
+            running.note("problems", f"tests could not be added to the dataset: {problem}")
+
+    def close(self) -> str | None:
+        """Finish the dataset; return the error, or None."""
+        return None if self._dataset is None else self._dataset.close()
+
+    def _keep_trace(self, running: Running, recordings: Sequence[Recording], folder: Path) -> None:
+        keep = self._options.keep
+        if keep.rule == "failed" and not running.failed:
+            return
+        path = folder / f"{safe_name(running.item.nodeid)}{_SUFFIX}"
+        if keep.rule == "slow":
+            self._kept[str(path)] = sum(phase.figures.device_time_ns for phase in running.phases.values())
+            stay = longest(((ns, name) for name, ns in self._kept.items()), keep.count)
+            for name in self._kept.keys() - stay:
+                del self._kept[name]
+                Path(name).unlink(missing_ok=True)
+            if str(path) not in stay:
+                return
+        problem = _save_trace(recordings, path)
+        if problem is None:
+            running.notes["trace"] = str(path)
+        else:
+            running.note("problems", f"traces could not be kept in {folder}: {problem}")
+
+    def _write_page(self, running: Running, recordings: Sequence[tuple[str, Recording]], folder: Path) -> None:
+        name = f"{safe_name(running.item.nodeid)}.html"
+        problem = _save_page(recordings, folder / name, running.item.nodeid)
+        if problem is None:
+            running.notes["page"] = name
+        else:
+            running.note("problems", f"pages could not be written to {folder}: {problem}")
 
 
 def safe_name(nodeid: str) -> str:
@@ -47,7 +102,7 @@ def writable_folder(folder: Path) -> str | None:
     return None
 
 
-def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
+def _save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
     """Write a test's trace, its recordings in order of time, to ``path``.
 
     Returns:
@@ -67,7 +122,7 @@ def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
     return None
 
 
-def save_page(parts: Sequence[tuple[str, Recording]], path: Path, title: str) -> str | None:
+def _save_page(parts: Sequence[tuple[str, Recording]], path: Path, title: str) -> str | None:
     """Write a page about a test's recordings, each with its name, to ``path``; return the error, or None."""
     from collector.formats.step import Step
     from collector.formats.step_sources import RecordingSource

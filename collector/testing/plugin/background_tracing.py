@@ -37,10 +37,10 @@ _LASTING = (DriverNotFoundError, CuptiNotFoundError, CuptiUnusableError, Permiss
 """Errors that would occur again at the next attempt in this process."""
 
 
-def new_session(also: tuple[str, ...] = ()) -> Session:
-    """A session for the plugin; ``also``: the kinds on request that it records."""
+def trace_options(also: tuple[str, ...]) -> TraceOptions:
+    """The options of the plugin's sessions; ``also``: the kinds on request that they record."""
     kinds = (*KINDS, *also)
-    return Session(TraceOptions(strict=True, kinds=kinds, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
+    return TraceOptions(strict=True, kinds=kinds, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS)
 
 
 class Tracing:
@@ -187,7 +187,7 @@ class Tracing:
             self._losses.append(self.unavailable)
             return
         try:
-            session = self._session = new_session(self._also)
+            session = self._session = Session(trace_options(self._also))
             session.__enter__()
         except SessionActiveError:
             self._session = None

@@ -45,6 +45,7 @@ def start(config: pytest.Config) -> None:
     may_leave = worker is not None and bool(worker.get("collector_gpu", {}).get("may_leave"))
     runner = GpuRunner(options, Path(config.rootpath), sharing, shares, may_leave=may_leave)
     plugins.register(runner, _RUNNER)
+    plugins.register(runner.leaks)
     runner.start()
     if worker is None:
         plugins.register(RunReporting(options, runner.found), _REPORTING)

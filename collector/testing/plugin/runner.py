@@ -1,8 +1,9 @@
 """The plugin proper: the steps around each test, in the process that runs it.
 
 The parts that decide (limits, leaks, snapshots, sharing, ...) are separate modules that know nothing of pytest's hooks;
-this module calls them at the right time. The results of a test travel in its reports, so that they reach the controller
-of pytest-xdist even from a worker that dies; `collector.testing.plugin.run_reporting` collects them there.
+this module calls them at the right time, and `collector.testing.plugin.leak_watch` around fixtures of wider scopes. The
+results of a test travel in its reports, so that they reach the controller of pytest-xdist even from a worker that dies;
+`collector.testing.plugin.run_reporting` collects them there.
 """
 
 from __future__ import annotations
@@ -18,20 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.runtime.garbage import no_garbage_collection
-from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_page, save_trace
+from collector.testing.plugin.artifacts import Artifacts
 from collector.testing.plugin.background_tracing import Tracing
 from collector.testing.plugin.devices import Found, find_devices, why_not
 from collector.testing.plugin.failure_dumps import FailureDumps
 from collector.testing.plugin.figures import Figures, figures_of
-from collector.testing.plugin.leaks import LeakCheck, Memory
+from collector.testing.plugin.leak_watch import LeakWatch
 from collector.testing.plugin.limits import LimitError, judge, parse_limits
 from collector.testing.plugin.lines import Lines
 from collector.testing.plugin.marker_names import SIMULATED_FIXTURES
 from collector.testing.plugin.markers import ADDED_LATE, MarkerError, Markers, read_markers, requirement_of, uses_gpu
 from collector.testing.plugin.messages import why_lines_are_missing
 from collector.testing.plugin.outcomes import fail, skip
-from collector.testing.plugin.run_dataset import RunDataset
 from collector.testing.plugin.running_test import Phase, Running
 from collector.testing.plugin.snapshot_matching import match_snapshot
 from collector.testing.plugin.sticky_errors import recorded_sticky_error, speaks_of_cuda, sticky_error
@@ -42,7 +41,7 @@ from collector.text.terminal import printable, printable_lines
 from collector.tracing.session_slot import set_background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterator
 
     from collector.recording.recording import Recording
     from collector.testing.plugin.device_sharing import Sharing
@@ -83,16 +82,12 @@ class GpuRunner:
         self._turns = TakeTurns(self._tracing)
         self._undo = contextlib.ExitStack()
         self._simulated_gpu: SimulatedGpu | None = None
-        self._known_memory: Memory | None = None
-        self._checked: Running | None = None
-        """The test that is checked for leaks now."""
-        self._no_garbage = contextlib.ExitStack()
-        """Ends when tracing of the next phase of a leak-checked test begins."""
+        self.leaks = LeakWatch(self._tracing)
+        """A plugin of its own."""
         self._noting: Running | None = None
         """The test whose lines are recorded now."""
         self._broken: tuple[str, str] | None = None
-        self._kept: dict[str, int] = {}
-        self._dataset = None if options.dataset is None else RunDataset(options.dataset)
+        self._artifacts = Artifacts(options)
         self._dumps = None if options.dumps is None else FailureDumps(options.dumps)
 
     # -- The test run
@@ -103,7 +98,7 @@ class GpuRunner:
         self._undo.callback(set_background, before)
         self._undo.callback(self._tracing.finish)
         self._undo.callback(self._turns.undo)
-        self._undo.callback(self._no_garbage.close)
+        self._undo.callback(self.leaks.end_test)
         self._undo.callback(SimulatedGpu.watch, SimulatedGpu.watch(self._gpu_changes))
         if self._options.simulate:
             self._simulated_gpu = self._undo.enter_context(SimulatedGpu(devices=self._options.simulate))
@@ -113,7 +108,7 @@ class GpuRunner:
 
     def pytest_unconfigure(self) -> None:
         """Undo `start`."""
-        if self._dataset is not None and (problem := self._dataset.close()):
+        if problem := self._artifacts.close():
             terminal.report(f"the dataset is not complete: {problem}")
         self._undo.close()
 
@@ -127,8 +122,8 @@ class GpuRunner:
         ours, noting = self._simulated_gpu, self._noting
         if noting is not None:
             self._lines_off(noting)  # lines are recorded with the clock of a GPU
-        if not opens and self._checked is not None and "call" in self._checked.phases:
-            self._finish_check(self._checked)  # the memory disappears with the GPU
+        if not opens:
+            self.leaks.gpu_closes()
         with self._tracing.libraries_change():
             if opens and ours is not None and SimulatedGpu.current() is ours:
                 ours.__exit__(None, None, None)
@@ -155,8 +150,8 @@ class GpuRunner:
         """Skip the test if it cannot run; otherwise trace its fixtures' setup."""
         running = item.stash[_RUNNING] = self._admit(item)
         if running.markers.leaks:
-            self._check_leaks(running)
-            self._finish_before_wider_teardown(running)
+            self.leaks.begin(running)
+            self.leaks.finish_before_wider_teardown(running)
         try:
             with self._phase(running, "setup"):
                 result = yield
@@ -177,7 +172,7 @@ class GpuRunner:
         if running is None:  # the run's first marker of ours was added in the test's setup
             running = item.stash[_RUNNING] = self._admit(item)
             if running.markers.leaks:
-                self._check_leaks(running)
+                self.leaks.begin(running)
         if running.markers.limits:
             self._tell_method_apart(running)
         try:
@@ -206,10 +201,9 @@ class GpuRunner:
             try:
                 with self._phase(running, "teardown"):
                     result = yield
-                    self._finish_check(running)
+                    self.leaks.finish(running)
             finally:
-                self._checked = None
-                self._no_garbage.close()
+                self.leaks.end_test()
                 if running.claimed and self._sharing is not None:
                     self._sharing.release()
             self._check_context(running, "teardown")
@@ -236,12 +230,8 @@ class GpuRunner:
                 path, line, _ = item.location
                 report.outcome = "skipped"
                 report.longrepr = (path, (line or 0) + 1, _not_run(*self._broken))
-        if call.when == "teardown" and self._options.folder is not None:
-            self._keep_trace(running)
-        if call.when == "teardown" and self._options.pages is not None:
-            self._write_page(running)
-        if call.when == "teardown" and self._dataset is not None:
-            self._add_to_dataset(running, self._dataset)
+        if call.when == "teardown":
+            self._artifacts.write(running)
         entry = running.as_report(report.when)
         if entry is not None:
             report.collector_gpu = entry  # type: ignore[attr-defined]
@@ -301,7 +291,7 @@ class GpuRunner:
         running.traced = self._options.trace or markers.ask
         running.untraced = self._untraced(item, markers)
         if markers.leaks and running.leak_check is None:
-            self._check_leaks(running)
+            self.leaks.begin(running)
 
     def _read_late(self, running: Running) -> None:
         """Apply the limits that the test has added to itself; report that its other markers came too late."""
@@ -354,23 +344,19 @@ class GpuRunner:
             return
         self._turns.arrange()
         self._tracing.begin(running.wanted_kinds())
-        self._no_garbage.close()
+        self.leaks.begin_phase()
         if running.wants_lines(when):
             self._lines_on(running)
         try:
             yield
         finally:
             self._lines_off(running)
-            if running is self._checked:
-                # Garbage collection between two traces could free device memory unnoticed.
-                self._no_garbage.enter_context(no_garbage_collection())
+            self.leaks.end_phase(running)
             recordings, losses = self._tracing.end()
             phase = running.phases[when] = _phase(recordings, losses)
             if when == "call":
                 running.limited = phase if running.method is None else _phase(recordings[running.method], losses)
-            if running is self._checked:
-                running.take_parts(recordings, own=True)
-                running.taken = 0
+            self.leaks.take(running, recordings)
 
     def _judge_at_end(self, running: Running) -> None:
         """Make the test's teardown an error if a limit could not be checked or memory leaked."""
@@ -411,68 +397,7 @@ class GpuRunner:
             running.lines.__exit__()
         self._noting = None
 
-    # -- Leaks
-
-    def _check_leaks(self, running: Running) -> None:
-        """Look for leaks of the test from here to the end of its own fixtures' teardown."""
-        self._tracing.finish()  # the check's own driver calls do not belong to the test
-        running.leak_check = LeakCheck(self._known_memory)
-        self._checked = running
-
-    def _finish_before_wider_teardown(self, running: Running) -> None:
-        """End the check after the test's own fixtures are torn down, before those of wider scopes."""
-        item, teardown = running.item, running.item.teardown
-
-        def teardown_and_finish() -> None:
-            try:
-                teardown()
-            finally:
-                del item.teardown
-                self._finish_check(running)
-
-        item.teardown = teardown_and_finish  # type: ignore[method-assign]
-
-    def _finish_check(self, running: Running) -> None:
-        """End the leak check, if it has not ended yet."""
-        check = running.leak_check
-        if check is not None and self._checked is running:
-            self._part(running, check.finish, own=True)
-            self._checked = None
-            self._known_memory = check.known
-
-    def _part(self, running: Running, measure: Callable[[], None], *, own: bool) -> None:
-        """End a part of the test whose allocations are its ``own`` or not. Memory that ``measure`` frees counts too."""
-        with no_garbage_collection():
-            running.take_parts(self._tracing.recorded(), own=own)
-            with self._tracing.apart() as collected:
-                measure()
-        running.parts += [(recording, False) for recording in collected]
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """Exclude the memory of a wider fixture from the leak check of the test that uses it first."""
-        running = self._checked
-        if running is None or running.in_wider_fixture or fixturedef.scope == "function":
-            return (yield)
-        check = running.leak_check
-        assert check is not None
-        self._part(running, check.leave, own=True)
-        running.in_wider_fixture = True
-        try:
-            return (yield)
-        finally:
-            running.in_wider_fixture = False
-            self._part(running, check.come_back, own=False)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
-        """A fixture of a wider scope may be torn down in a test's setup, to be set up with another parameter."""
-        running = self._checked
-        if running is None or running.in_wider_fixture or fixturedef.scope == "function":
-            return
-        check = running.leak_check
-        assert check is not None
-        self._part(running, check.forget_release, own=True)
+    # -- Failures
 
     def _check_context(self, running: Running, when: str) -> None:
         """Fail the test if it left CUDA unusable and nothing else failed."""
@@ -510,47 +435,6 @@ class GpuRunner:
         figures = phase.figures.as_dict()
         figures = {"gpu_time_ns": figures.pop("device_time_ns"), **figures}
         running.item.user_properties += list(figures.items())
-
-    def _keep_trace(self, running: Running) -> None:
-        """Write the test's trace if it is to be kept."""
-        folder, keep = self._options.folder, self._options.keep
-        recordings = running.recordings
-        if folder is None or not recordings or (keep.rule == "failed" and not running.failed):
-            return
-        path = folder / f"{safe_name(running.item.nodeid)}{SUFFIX}"
-        if keep.rule == "slow":
-            spent = sum(phase.figures.device_time_ns for phase in running.phases.values())
-            self._kept[str(path)] = spent
-            stay = longest(((ns, name) for name, ns in self._kept.items()), keep.count)
-            for name in self._kept.keys() - stay:
-                del self._kept[name]
-                Path(name).unlink(missing_ok=True)
-            if str(path) not in stay:
-                return
-        problem = save_trace(recordings, path)
-        if problem is None:
-            running.notes["trace"] = str(path)
-        else:
-            running.note("problems", f"traces could not be kept in {folder}: {problem}")
-
-    def _write_page(self, running: Running) -> None:
-        """Write the page about the test, if it used the GPU."""
-        folder = self._options.pages
-        parts = _parts(running)
-        if folder is None or not parts:
-            return
-        name = f"{safe_name(running.item.nodeid)}.html"
-        problem = save_page(parts, folder / name, running.item.nodeid)
-        if problem is None:
-            running.notes["page"] = name
-        else:
-            running.note("problems", f"pages could not be written to {folder}: {problem}")
-
-    def _add_to_dataset(self, running: Running, dataset: RunDataset) -> None:
-        """Add the test to the dataset, if it used the GPU."""
-        problem = dataset.add(running.item.nodeid, _parts(running))
-        if problem is not None:
-            running.note("problems", f"tests could not be added to the dataset: {problem}")
 
     # -- Fixtures
 
@@ -610,16 +494,6 @@ class GpuRunner:
             # The leak check measures again after this fixture's teardown.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
-
-
-def _parts(running: Running) -> list[tuple[str, Recording]]:
-    """The recordings of a test in which the GPU worked, each with its name."""
-    return [
-        (f"{phase} {number}" if number else phase, recording)
-        for phase, part in running.phases.items()
-        for number, recording in enumerate(part.recordings)
-        if any(map(len, (recording.kernels, recording.memcpys, recording.memsets)))
-    ]
 
 
 def _not_run(culprit: str, error: str) -> str:

@@ -100,6 +100,15 @@ class Running:
         """All recordings so far."""
         return [recording for phase in self.phases.values() for recording in phase.recordings]
 
+    def recordings_with_work(self) -> list[tuple[str, Recording]]:
+        """The recordings so far in which the GPU worked, each with its name: ``call``, ``call 1``."""
+        return [
+            (f"{when} {number}" if number else when, recording)
+            for when, phase in self.phases.items()
+            for number, recording in enumerate(phase.recordings)
+            if any(map(len, (recording.kernels, recording.memcpys, recording.memsets)))
+        ]
+
     def wanted_kinds(self, further: Iterable[Limit] = ()) -> tuple[str, ...]:
         """The kinds on request that must be recorded, in a fixed order; ``further``: limits beside those of markers."""
         wanted = {limit.kind.record_kind for limit in (*self.markers.limits, *further)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from collector.recording.distinct import distinct_values
 from collector.recording.intervals import Union
 from collector.recording.table import Table
-from collector.testing.plugin.background_tracing import new_session
+from collector.testing.plugin.background_tracing import trace_options
 from collector.testing.plugin.figures import Figures, figures_of
 from collector.tracing.session import Session
 
@@ -62,7 +62,7 @@ class Step(Session):
         also: tuple[str, ...],
     ) -> None:
         """Made by the fixture ``gpu_trace``; ``also``: the kinds on request that are recorded."""
-        super().__init__(new_session(also).options)
+        super().__init__(trace_options(also))
         self._on_exit = on_exit
         self._match_snapshot = match_snapshot
 

@@ -564,6 +564,8 @@ def test_a():
         "collector.bench",
         "collector.bench.pytest_fixture",
         "collector.errors",
+        "collector.runtime",
+        "collector.runtime.names_on_demand",
         "collector.testing",
         "collector.testing.plugin",
         "collector.testing.plugin.marker_names",
