@@ -52,7 +52,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-sql test-spark lint format protos kinds views package-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels links pictures names-picture web web-check clean
+.PHONY: help aarch64 dist docs environment demo quick test-cpp test test-exhaustive test-sql test-spark lint format protos kinds views package-ends frameworks sanitize sanitize-quick asan tsan soak coverage fuzz bench gpu wheels links pictures names-picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -65,7 +65,7 @@ demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json,
 # What needs the simulated GPU, a viewer, a card or more than a second is left out; without hypothesis and scipy their tests too.
 quick: $(VENV)/.quick ## Tests within a minute, with the base dependencies and pytest alone (PYTEST_ARGS adds options)
 	$(BIN)/pytest -q $$($(BIN)/python -c 'import xdist' 2>/dev/null && printf -- '-n %s --dist loadfile' $(JOBS)) \
-	  -m 'not (simulator or viewer or slow or medium or gpu)' $(PYTEST_ARGS)
+	  -m 'not (simulator or viewer or exhaustive or slow or medium or gpu)' $(PYTEST_ARGS)
 
 test-cpp: $(VENV)/.dev ## Unit tests in C++: queues, buffer pools, rows, names, wire bytes, lanes, digits (needs doctest)
 	$(call configure,build/cpp,-DCOLLECTOR_CPP_TESTS=ON -DCMAKE_BUILD_TYPE=Release $(if $(CI),-DCOLLECTOR_WERROR=ON))
@@ -88,7 +88,10 @@ test-sql: $(VENV)/.test ## The views on a real Spark in local mode, and BigQuery
 test-spark: $(VENV)/.test ## The part of `test-sql` that CI runs: the views on Spark, on one small dataset
 	$(call run_on_spark,-k small)
 
-test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
+test: $(VENV)/.test ## Set everything up, run the tests (PYTEST_ARGS adds options)
+	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m 'not exhaustive' $(PYTEST_ARGS)
+
+test-exhaustive: $(VENV)/.test ## All tests, with the cases that `test` leaves out and more examples of each property
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m '' $(PYTEST_ARGS)
 
 # --- environments
@@ -268,7 +271,7 @@ sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under T
 
 # What only a sanitizer finds, within minutes: memory errors where bytes of others are read and written, and races where
 # threads meet. Left out are the slow tests, the demo, the profiler's checkers and most of the simulator's own tests.
-sanitize-quick: SANITIZE_MARKS := not slow
+sanitize-quick: SANITIZE_MARKS := not (slow or exhaustive)
 sanitize-quick: ASAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_decoder capture/test_journal \
   capture/test_memory_operations capture/test_several_subscribers capture/test_traps cupti/test_library kinds/test_kinds profiler/test_node_fields \
   testing/simulator/test_simulator_faults testing/simulator/test_simulator_records testing/simulator/test_simulator_versions \

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -28,14 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A run that leaves the slow tests out tries fewer examples of each property."""
+    """A run that leaves tests out tries fewer examples of each property."""
     if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
         from properties import choose_examples
 
-        choose_examples(slow=re.search(r"\bnot\b.*\bslow\b", config.option.markexpr) is None)
+        choose_examples(config.option.markexpr)
 
 
-_SECONDS = {"slow": 3.0, "medium": 0.3}
+_SECONDS = {"exhaustive": 6.0, "slow": 3.0, "medium": 0.3}
 """Marker -> about how long a test with it takes."""
 
 

@@ -83,7 +83,7 @@ def test_runs_that_were_measured_differently_or_elsewhere_are_not_joined():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("now", "before"), [(3, 3), (1, 5)])
+@pytest.mark.parametrize(("now", "before"), [(3, 3), pytest.param(1, 5, marks=pytest.mark.exhaustive)])
 def test_what_differs_from_run_to_run_is_called_a_change_no_more_often_than_stated(now, before):
     random = np.random.default_rng(5)
     wrong = held = 0
@@ -178,7 +178,7 @@ def test_the_interval_of_runs_of_different_lengths_holds_the_truth_as_often_as_s
     assert wrong <= 28
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_interval_to_a_baseline_of_runs_of_different_lengths_holds_the_truth():
     random = np.random.default_rng(11)
     held = 0

@@ -564,5 +564,7 @@ def test_buffers_of_a_session_with_a_journal_are_small(gpu, tmp_path, buffer_byt
 def test_one_of_another_version(small):
     data, path = small
     path.write_bytes(data[: len(MAGIC)] + bytes([VERSION + 1]) + data[HEAD_BYTES:])
-    with pytest.raises(InvalidFileError, match=f"a journal of version {VERSION + 1}, this program reads version {VERSION}"):
+    with pytest.raises(
+        InvalidFileError, match=f"a journal of version {VERSION + 1}, this program reads version {VERSION}"
+    ):
         collector.load(path)

@@ -143,7 +143,9 @@ def rewritten(recording, folder):
     return json.loads(members["meta.json"]), write
 
 
-SEEDS = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
+SEEDS = pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 4))]
+)
 ATTEMPTS = 12
 
 

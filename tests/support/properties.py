@@ -1,24 +1,29 @@
-"""How many examples a run tries of each property: a fifth of them where it leaves the slow tests out."""
+"""How many examples a run tries of each property: fewer where it leaves tests out, by their marker."""
 
 from __future__ import annotations
 
+import re
+
 import hypothesis
 
-QUICK_SHARE = 5
 _ALL = 100
+_WITHOUT = {"slow": 20, "exhaustive": 40}
+"""Marker of tests that a run leaves out -> its examples of a property."""
 
 # The time of an example depends on the machine.
 hypothesis.settings.register_profile("all", deadline=None, max_examples=_ALL)
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=_ALL // QUICK_SHARE)
+for _marker, _number in _WITHOUT.items():
+    hypothesis.settings.register_profile(_marker, deadline=None, max_examples=_number)
 
 
-def choose_examples(*, slow: bool) -> None:
+def choose_examples(markers: str) -> None:
     """Load the profile of a run, which must happen before the tests are imported.
 
     Args:
-        slow: whether the run includes the slow tests.
+        markers: the run's expression of markers (`-m`).
     """
-    hypothesis.settings.load_profile("all" if slow else "quick")
+    left_out = [marker for marker in _WITHOUT if re.search(rf"\bnot\b.*\b{marker}\b", markers)]
+    hypothesis.settings.load_profile(left_out[0] if left_out else "all")
 
 
 def examples(number: int) -> int:

@@ -85,7 +85,12 @@ class Page:
 
     def turn(self, view: str, chosen: str = "") -> Page:
         """Show another view of the report that is open, with what is chosen besides, as its links do."""
-        self.page.evaluate("hash => { location.hash = hash; }", f"view={view}{chosen and f'&{chosen}'}")
+        changed = """hash => new Promise(done => {
+          if (location.hash === `#${hash}`) done();
+          window.addEventListener("hashchange", () => done(), { once: true });
+          location.hash = hash;
+        })"""
+        self.page.evaluate(changed, f"view={view}{chosen and f'&{chosen}'}")
         self.page.wait_for_selector(f"nav a[aria-current=page][href^='#view={view}']")
         return self
 
@@ -106,16 +111,29 @@ class Page:
         links = self.page.eval_on_selector_all("nav[aria-label=views] a", "all => all.map(each => each.hash)")
         return [each.removeprefix("#view=").partition("&")[0] for each in links]
 
-    def unlawful(self) -> list[tuple[str, str]]:
-        """What axe finds wrong for people who cannot see, or see colours, or use a mouse: rule and place of each."""
+    def unlawful(self, *rules: str) -> list[tuple[str, str]]:
+        """What axe finds wrong for people who cannot see, or see colours, or use a mouse: rule and place of each.
+
+        Of a table it takes the first rows, which look as the others do; and of its rules those that are named, or all.
+        """
         if self.page.evaluate("() => typeof axe === 'undefined'"):
             package = pytest.importorskip("axe_playwright_python")
             self.page.evaluate(next(Path(package.__file__).parent.glob("axe.min.js")).read_text("utf-8"))
         found: list[tuple[str, str]] = self.page.evaluate(
-            "() => axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>"
-            " violations.map(each => [each.id, each.nodes[0].html.slice(0, 200)]))"
+            "rules => axe.run({ exclude: [['tbody tr:nth-child(n + 9)']] },"
+            " { resultTypes: ['violations'], ...(rules.length ? { runOnly: rules } : {}) }).then(({ violations }) =>"
+            " violations.map(each => [each.id, each.nodes[0].html.slice(0, 200)]))",
+            list(rules),
         )
         return [(rule, place) for rule, place in found]
+
+    def unlawful_in_both_themes(self) -> list[tuple[str, str, str]]:
+        """What axe finds wrong in the light theme, and of colours in the dark one: theme, rule and place of each."""
+        found = []
+        for theme, rules in (("light", ()), ("dark", ("color-contrast",))):
+            self.page.emulate_media(color_scheme=theme)
+            found += [(theme, *each) for each in self.unlawful(*rules)]
+        return found
 
     def table(self, label: str) -> list[list[str]]:
         """The rows of a table's body as texts."""

@@ -53,10 +53,12 @@ def test_all_golden_cases_are_found():
 
 
 def with_each_backend(cases):
-    """Every case with both; the large steps take seconds, as a long one does with the readable implementation."""
+    """Every case with both; the large steps take seconds, above all with the readable implementation."""
 
-    def is_slow(name, case):
-        return "large" in case["id"] or (name == "python" and "gru" in case["id"])
+    def marks(name, case):
+        if "large" in case["id"]:
+            return [pytest.mark.exhaustive if name == "python" else pytest.mark.slow]
+        return [pytest.mark.slow] if name == "python" and "gru" in case["id"] else []
 
     return pytest.mark.parametrize(
         ("timeline_backend", "case"),
@@ -65,7 +67,7 @@ def with_each_backend(cases):
                 name,
                 case,
                 id=f"{name}-{case['id'].removeprefix('timeline/')}",
-                marks=[pytest.mark.slow] if is_slow(name, case) else [],
+                marks=marks(name, case),
             )
             for name in ("native", "python")
             for case in cases

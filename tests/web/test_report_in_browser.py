@@ -75,12 +75,13 @@ def shown(answer, rows=200):
 def test_tables_have_the_figures_of_the_terminal(report_page, reports, name):
     step, path = reports(name)
     found = page_of(path)["steps"][0]["answers"]
+    report_page.open(path)
     for key, view in views_of(found).items():
         question, _, by = key.partition("/")
         if question in NOT_AS_ROWS:
             continue
         answer = QUESTIONS[question].answer(step, by)
-        report_page.open(path, f"view={view}&by={key}&cols=-").drawn()
+        report_page.turn(view, f"by={key}&cols=-").drawn()
         label = {"idle_gaps": "Gaps"}.get(question, question.replace("_", " ").capitalize())
         assert shown(answer) == report_page.table(label), key
 

@@ -304,9 +304,7 @@ def lawful_in_both_themes(ui, views, chosen):
     for view in views:
         ui.page.evaluate("hash => { location.hash = hash; }", f"view={view}&{chosen}")
         ui.page.wait_for_function("() => !document.body.innerText.includes('Loading')")
-        for theme in ("light", "dark"):
-            ui.page.emulate_media(color_scheme=theme)
-            assert ui.unlawful() == [], (view, theme)
+        assert ui.unlawful_in_both_themes() == [], view
 
 
 def test_every_served_view_is_accessible_in_both_themes(ui, serving, folder):
@@ -444,9 +442,7 @@ def test_a_folder_of_profile_context_is_looked_at_by_keys(ui, serving, build, tm
     ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
     assert ui.page.inner_text("h1") == "profile_200"
     assert any("layer0" in row[0] for row in ui.table("The scope view"))
-    for theme in ("light", "dark"):
-        ui.page.emulate_media(color_scheme=theme)
-        assert ui.unlawful() == []
+    assert ui.unlawful_in_both_themes() == []
     ui.page.get_by_role("button", name="graph", exact=True).press("Enter")
     ui.page.wait_for_selector("section[aria-label='The graph view'] tbody tr")
     address = ui.page.url
