@@ -87,6 +87,7 @@ def test_recorded_traces_are_as_busy_as_was_counted(counts, load_trace):
     assert checked >= 30
 
 
+@pytest.mark.medium
 def test_parts_add_up_whatever_ran(build, some_work):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

@@ -85,6 +85,7 @@ def test_with_one_step_of_each_side_the_sums_are_shown_and_no_verdict():
     assert answer.notes[0] in str(answer)
 
 
+@pytest.mark.medium
 def test_verdicts_of_eight_steps():
     pytest.importorskip("scipy")
     before = steps(8, worse=10_000, better=9000, equal=8000, tiny=20, gone=3000)
@@ -104,6 +105,7 @@ def test_verdicts_of_eight_steps():
     assert verdicts(analysis.compare(before, now, by="step")) == {"step": "no change shown"}
 
 
+@pytest.mark.medium
 def test_what_is_compared_adds_up_to_the_whole():
     before = [step(("a", "x", 500 + n), ("b", "y", 70), copies=(30, n)) for n in range(3)]
     now = [step(("a", "x", 450), ("c", "z", 33 + n), copies=(n, n), length=100_001) for n in range(7)]
@@ -135,6 +137,7 @@ def test_the_times_of_several_devices_count_together():
     assert (kernel["count_before"], kernel["before_ns"]) == (2, 300 + 500)
 
 
+@pytest.mark.medium
 def test_parts_add_up_whatever_the_steps_hold():
     hypothesis = pytest.importorskip("hypothesis")
     from hypothesis import strategies as st

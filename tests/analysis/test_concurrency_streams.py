@@ -61,6 +61,7 @@ def test_a_stream_number_of_two_contexts_is_two_streams(build):
     assert [list(evidence["kernels"]) for evidence in answer.evidence] == [[0], [1]]
 
 
+@pytest.mark.medium
 def test_parts_add_up_whatever_ran(build, some_work):
     hypothesis = pytest.importorskip("hypothesis")
 

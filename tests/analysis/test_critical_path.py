@@ -374,6 +374,7 @@ def test_segments_tile_the_time_whatever_happened(build):
     check()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "name",
     [

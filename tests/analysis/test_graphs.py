@@ -121,6 +121,7 @@ def test_graphs_recorded_as_a_whole_have_the_same_durations(level):
         assert answer.evidence[0]["graph_launches"].tolist() == [0, 1, 2]
 
 
+@pytest.mark.medium
 def test_any_launches_are_counted_as_plainly():
     hypothesis = pytest.importorskip("hypothesis")
     from captures import CaptureBuilder

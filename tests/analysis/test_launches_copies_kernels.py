@@ -62,6 +62,7 @@ def test_clocks_that_disagree_make_negative_delays(build):
     assert (row["min_delay_ns"], row["max_queue_ns"]) == (-100, 0)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "delays"),
     [
@@ -152,6 +153,7 @@ def test_the_kernels_that_a_row_is_made_of(build):
         assert len(evidence["kernels"]) == row["count"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("by", ["name", "op", "shape", "stream", "whole_name"])
 def test_kernels_of_recorded_traces_add_up(load_trace, counts, by):
     name = "hta/a100_rank0of2_nccl_metadata.json.gz"

@@ -267,6 +267,7 @@ def test_steps_that_reach_beyond_a_part_are_stated(build):
     assert memory_growth(part, by="op").notes == ()  # the first step is left out
 
 
+@pytest.mark.medium
 def test_growth_is_that_of_a_slow_count(build):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

@@ -164,6 +164,7 @@ def test_advice_has_these_numbers_in_unusual_recordings(shared, name, form):
     check_advice(step, Activity(form(step)))
 
 
+@pytest.mark.medium
 def test_advice_has_these_numbers_whatever_processes_and_threads_did():
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

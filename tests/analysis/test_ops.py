@@ -121,6 +121,7 @@ def test_several_steps(example, build):
     assert (answer["step"].tolist(), answer["self_ns"].tolist()) == ([0, 1], [810, 815])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "name",
     [
@@ -147,6 +148,7 @@ def test_work_in_ranges_of_an_export_of_nsight_systems(load_trace):
     assert answer.totals["self_activities"] - without["activities"] == 4717
 
 
+@pytest.mark.medium
 def test_trees_add_up_whatever_lies_in_what(build):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

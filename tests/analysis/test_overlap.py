@@ -82,6 +82,7 @@ def test_an_unknown_division_of_overlap_is_refused(example):
         overlap(example, by="colour")
 
 
+@pytest.mark.medium
 def test_parts_add_up_whatever_ran(build, some_work):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

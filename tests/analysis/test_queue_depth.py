@@ -84,6 +84,7 @@ def test_depths_add_up_whatever_was_launched(build):
     check()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "name",
     [

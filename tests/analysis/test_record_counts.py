@@ -91,6 +91,7 @@ def test_a_step_of_a_dataset_that_is_saved_has_the_counts_of_rows_that_were_set_
     assert found.ledger == stored.recording.ledger
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["hta/a100_alexnet.json.gz", "nsys_ai/h100_2gpu_1s.sqlite.gz"])
 def test_recorded_traces_reconcile(load_trace, name):
     recording = load_trace(name).recording

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collector.analysis import devices, idle
 from collector.analysis.activities import Activities
 from collector.analysis.questions import QUESTIONS
@@ -18,6 +20,7 @@ def test_they_are_the_same_within_the_block_alone(example):
     assert Activities.of(example) is not first
 
 
+@pytest.mark.medium
 def test_answers_are_the_same_with_them(example, gpu_traces):
     import collector
 

@@ -266,6 +266,7 @@ def test_only_the_time_within_a_part_counts(with_graphs):
     assert (row["busy_ns"], row["graph_ns"], row["activities"]) == (13_000, 13_000, 2)
 
 
+@pytest.mark.medium
 def test_every_answer_about_activities_says_what_it_does_not_know(with_graphs):
     notes = {name: each.ask(with_graphs.recording()).notes for name, each in QUESTIONS.items() if not each.of_ranks}
     stated = {text: {name for name, own in notes.items() if text in own} for text in (COUNTED, NOT_COUNTED)}
@@ -343,6 +344,7 @@ def test_the_page_draws_graphs_on_their_device_and_stream(crowded):
     assert len(drawn["GPU 0 stream 8"].starts) == 2
 
 
+@pytest.mark.medium
 def test_the_time_is_that_of_counting_each_nanosecond():
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

@@ -64,6 +64,7 @@ def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
     assert "saxpy[n=16777216]" in str(page_of(tables))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("runs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_measured_rounds_are_added_to_a_dataset(runs, bench_file, capsys, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
@@ -179,6 +180,7 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
     assert "faster" in capsys.readouterr().out
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -227,6 +229,7 @@ def test_what_cannot_be_compared_is_reported_in_one_line(words, message, capsys)
     assert printed.err.count("\n") == 1
 
 
+@pytest.mark.medium
 def test_tables_are_written_as_markdown_and_figures_as_csv(bench_file, capsys, tmp_path):
     table, figures = tmp_path / "out.md", tmp_path / "out.csv"
     file = bench_file(more=BAD_ARM)
@@ -298,6 +301,7 @@ def test_a_number_of_runs_that_is_none_is_refused(runs, bench_file, capsys):
     assert "is not a number of runs" in capsys.readouterr().err
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("runs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_what_cannot_be_measured_is_named_and_the_rest_reported(runs, bench_file, capsys):
     assert main(["bench", bench_file(more=BAD_ARM), "--runs", runs]) == 1
@@ -408,6 +412,7 @@ def test_no_document_is_written_over_a_benchmark_or_the_baseline(read, option, b
     assert output.read_bytes() == content
 
 
+@pytest.mark.medium
 def test_a_baseline_of_another_card_or_schema_is_refused_unless_the_card_is_allowed(bench_file, capsys, tmp_path):
     path = tmp_path / "main.json"
     file = bench_file()

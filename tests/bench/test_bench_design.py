@@ -58,6 +58,7 @@ def test_calls_that_take_longer_than_there_is_time_are_measured_once_at_least(ca
     assert comparison.arms["slow"].times_ns[0] >= 30e6
 
 
+@pytest.mark.medium
 def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch):
     asked = itertools.count()
     monkeypatch.setattr(

@@ -54,6 +54,7 @@ def report(names=("reference", "other"), **more):
     return Report([Comparison(arms=arms, reference=names[0], design=DESIGN, **options)], CARD)
 
 
+@pytest.mark.medium
 @settings(deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(names, min_size=1, max_size=4, unique=True), st.integers(40, 200))
 def test_no_line_is_wider_than_the_terminal_and_no_figure_is_lost(arms, width):
@@ -76,6 +77,7 @@ def cells(line):
     return cell_len(line)
 
 
+@pytest.mark.medium
 def test_the_terminals_width_is_used(monkeypatch):
     made = report()
     monkeypatch.setenv("COLUMNS", "60")
@@ -141,6 +143,7 @@ def test_a_plot_over_an_axis_names_the_values_that_it_cannot_show(values, drawn,
     assert f"without n = {left_out}: " in text or not left_out
 
 
+@pytest.mark.medium
 def test_values_of_an_axis_have_their_digits_and_do_not_overlap():
     of_axis = re.compile(r'text-anchor="middle">([\d.e+]+)</text>')
     few = page(over("n", [65536, 1048576, 16777216, 100.5]))
@@ -230,6 +233,7 @@ def test_a_report_of_an_earlier_version_is_read_shown_and_compared(tmp_path):
     assert (again.environment["program"], again.environment["platform"]) == ("bench_scale.py", "Linux 6.1.0")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("wrong", [None, True, -1, 10**400, 1e308, "x", [], [[1]], {"a": []}], ids=str)
 def test_a_field_that_holds_something_else_is_refused_or_does_no_harm(wrong, tmp_path):
     text = OLD_FILE.read_text()

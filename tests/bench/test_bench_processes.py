@@ -140,6 +140,7 @@ def test_a_process_of_another_session_that_holds_the_pipes_is_not_waited_for(tmp
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.medium
 def test_the_error_of_a_time_limit_begins_with_the_innermost_function():
     text = (
         "import faulthandler, time\nfaulthandler.dump_traceback_later(0.3)\n"

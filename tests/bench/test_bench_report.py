@@ -171,6 +171,7 @@ def test_axes_are_columns_beside_those_of_the_samples():
     assert first.time_ns.median() == pytest.approx(10_000, rel=0.01)
 
 
+@pytest.mark.medium
 def test_a_stored_report_is_a_data_frame_in_one_call(tmp_path):
     pytest.importorskip("pandas")
     stored = report(comparison(), comparison(name="memory", unit="bytes"))
@@ -188,6 +189,7 @@ def test_reports_of_two_cards_are_not_joined():
         joined([report(), report(gpu_uuid="GPU-2")])
 
 
+@pytest.mark.medium
 def test_the_plot_is_one_page_that_needs_nothing_else(tmp_path):
     made = report(comparison(), comparison(parameters={"n": 512}), comparison(parameters={"n": 1024}))
     save_plot(made, tmp_path / "p.html")
@@ -448,6 +450,7 @@ def test_a_missing_file_is_reported(tmp_path):
         discover([tmp_path / "bench_missing.py"])
 
 
+@pytest.mark.medium
 def test_importing_the_package_or_its_fixture_is_light():
     program = (
         "import sys; import collector.bench, collector.bench.pytest_fixture;"

@@ -104,6 +104,7 @@ def test_a_late_buffer_does_not_hide_a_missing_one(gpu) -> None:
     assert not step.ledger.complete
 
 
+@pytest.mark.medium
 def test_a_kept_buffer_of_an_earlier_session_is_no_loss_of_a_later_one(gpu) -> None:
     gpu.inject("kept_buffer")
     assert session(gpu).ledger.buffers_outstanding == 1

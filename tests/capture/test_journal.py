@@ -393,6 +393,7 @@ def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.medium
 def test_a_time_in_the_future_does_not_lengthen_the_step_of_a_killed_program(gpu, tmp_path):
     journal = tmp_path / "step.journal"
     with collector.trace(journal=journal, strict=True):

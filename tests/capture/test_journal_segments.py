@@ -54,6 +54,7 @@ def launch_in_pieces(gpu: SimulatedGpu, pieces: int = 30, launches: int = 40) ->
             gpu.synchronize()
 
 
+@pytest.mark.medium
 def test_segments_together_are_the_whole(gpu, tmp_path):
     journal = tmp_path / "run.journal"
     step = streamed(journal)

@@ -174,6 +174,7 @@ with SimulatedGpu() as gpu:
 """
 
 
+@pytest.mark.medium
 @pytest.mark.skipif("COLLECTOR_SANITIZED" in os.environ, reason="a sanitizer maps more than any limit")
 def test_without_a_thread_there_is_a_cause_and_the_programs_signals_are_left_alone() -> None:
     done = subprocess.run(

@@ -55,6 +55,7 @@ def compile_driver(path: Path, functions: list[str]) -> Path:
     return path
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "missing", [*[pytest.param((name,), marks=pytest.mark.slow) for name in OPTIONAL], OPTIONAL[3:6], OPTIONAL]
 )

@@ -70,6 +70,7 @@ def test_callbacks_call_neither_cupti_nor_cuda() -> None:
         assert "flush_in_callback" not in gpu.misuse()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("cuda", ["12.0", "12.6", "12.8"])
 def test_no_null_buffer_before_api_27(cuda: str) -> None:
     """Declining a buffer request can crash libcupti before 12.9: kineto#1534."""
@@ -420,6 +421,7 @@ def test_null_kernel_name(gpu: SimulatedGpu) -> None:
     assert len(step.step_stats.dev_stats) > 0
 
 
+@pytest.mark.medium
 def test_name_at_an_old_address_after_a_module_reload(gpu: SimulatedGpu) -> None:
     """Before 13.4 U1 a reloaded module's kernels may sit at the old names' addresses: compare the text."""
     with collector.trace(buffer_bytes=4096) as step:

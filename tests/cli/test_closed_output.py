@@ -69,6 +69,7 @@ def test_a_comparison_has_its_exit_status_also_if_nothing_is_read(now, unbuffere
     assert (done.returncode, done.stderr) == (status, "")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["info"], ["info", "--json"]], ids=" ".join)
 def test_info_has_its_exit_status_also_if_nothing_is_read(words, unbuffered, tmp_path):
@@ -95,6 +96,7 @@ def test_output_that_nothing_reads_is_no_success(words, unbuffered, sides):
     assert (done.returncode, done.stderr) == (UNREAD, "")
 
 
+@pytest.mark.medium
 def test_files_are_written_also_if_the_report_about_them_is_not_read(sides):
     assert run_unread(["merge", "before", "-o", "merged.json"], sides, "1").returncode == 0
     assert (sides / "merged.json").exists()

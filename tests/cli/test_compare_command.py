@@ -57,6 +57,7 @@ def test_too_few_steps_are_status_3_and_show_the_sums(steps_of, capsys):
     assert any("steps" in note or "scipy" in note for note in answer["notes"])
 
 
+@pytest.mark.medium
 def test_a_pattern_finds_steps_in_the_order_of_their_numbers(steps_of, capsys):
     folder = steps_of("before", 12, 100_000)
     status, out, _ = compare(capsys, f"{folder}/step_*.gpurec", folder, "--by", "step", "--csv")

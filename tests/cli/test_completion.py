@@ -108,6 +108,7 @@ def test_the_other_shells_have_a_script(capsys, shell):
     assert "timeline" in capsys.readouterr().out
 
 
+@pytest.mark.medium
 def test_a_command_on_a_terminal_imports_nothing_for_help():
     program = """
 import sys
@@ -119,6 +120,7 @@ assert not {"rich", "rich_argparse"} & set(sys.modules)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.medium
 def test_help_on_a_terminal_has_the_words_of_plain_help(capsys, monkeypatch):
     def help_of(*command: str) -> str:
         with pytest.raises(SystemExit):

@@ -59,6 +59,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("asked", ASKED)
 def test_stats_in_every_form(files, capsys, asked):
     name, by = asked
@@ -73,6 +74,7 @@ def test_stats_in_every_form(files, capsys, asked):
     assert [len(markdown_cells(line)) for line in lines] == [len(answer["columns"])] * (2 + len(answer["rows"]))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("form", [[], ["--json"], ["--markdown"], ["--by", "kernel", "--csv"]])
 def test_comparisons(files, capsys, form):
     assert printed(capsys, "compare", *files, *form)
@@ -97,6 +99,7 @@ def test_views_of_the_profiler(files, capsys, view):
     assert printed(capsys, "prof", files[0], view)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "command",
     [
@@ -126,6 +129,7 @@ def test_an_output_of_another_encoding_gets_escapes(files, command, environment)
     )  # signs of tables and units are not escaped
 
 
+@pytest.mark.medium
 def test_tables_in_ascii_are_as_wide_as_others(files, capsys):
     """Names have escapes, signs of our own similar characters of ASCII."""
     printed = {}
@@ -139,6 +143,7 @@ def test_tables_in_ascii_are_as_wide_as_others(files, capsys):
     assert any(re.search(r"\d us\b", line) for line in printed["ascii"])
 
 
+@pytest.mark.medium
 def test_a_sign_in_a_name_is_escaped_in_ascii(tmp_path):
     path = tmp_path / "step.json"
     path.write_text(json.dumps([{"ph": "X", "cat": "kernel", "name": "µm kernel", "ts": 1, "dur": 9, "pid": 0, "tid": 7,

@@ -72,6 +72,7 @@ def test_a_name_selects_steps_for_every_command(name, kernels, runs, tmp_path, c
     assert names == {f"run={kernel[:-2]}/rank={kernel[-2]}/step_{3 + int(kernel[-1])}": [kernel] for kernel in kernels}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("name", "kernels"), KERNELS.items())
 def test_sql_about_named_steps_is_about_them_alone(name, kernels, runs, capsys):
     pytest.importorskip("duckdb")
@@ -79,6 +80,7 @@ def test_sql_about_named_steps_is_about_them_alone(name, kernels, runs, capsys):
     assert told.split() == ["name", *kernels]
 
 
+@pytest.mark.medium
 def test_sql_of_one_run_or_rank_is_about_it_alone(runs):
     pytest.importorskip("duckdb")
     dataset = collector.dataset.Dataset("runs", run="tuesday", rank=1)
@@ -87,6 +89,7 @@ def test_sql_of_one_run_or_rank_is_about_it_alone(runs):
     assert [row["run"] for row in dataset.sql("select run from runs")] == ["tuesday"]
 
 
+@pytest.mark.medium
 def test_runs_are_compared_by_their_names(runs, capsys):
     assert main(["compare", "runs/run=monday", "runs/run=tuesday", "--by", "kernel"]) == EXIT_NOT_ENOUGH_STEPS
     told = capsys.readouterr().out
@@ -94,11 +97,13 @@ def test_runs_are_compared_by_their_names(runs, capsys):
     assert kernels_in(told) == KERNELS["runs"]
 
 
+@pytest.mark.medium
 def test_a_dataset_can_be_merged_into_the_same_file_again(runs, capsys):
     for _ in range(2):
         assert "all.json: 6 inputs" in printed(capsys, "merge", "runs", "-o", "all.json")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("repeats", "message"),
     [
@@ -117,6 +122,7 @@ def test_steps_that_are_given_twice_are_in_the_output_once(repeats, message, run
     assert message in reported
 
 
+@pytest.mark.medium
 def test_one_step_is_loaded_drawn_and_cut_by_its_name(runs, capsys):
     step = collector.load("runs/run=tuesday/rank=1/step_3")
     assert (step.kernels.names(), step.rank, step.run) == (["tuesday10"], 1, "tuesday")
@@ -127,6 +133,7 @@ def test_one_step_is_loaded_drawn_and_cut_by_its_name(runs, capsys):
     assert collector.load("step.json").kernels.names() == ["tuesday10"]
 
 
+@pytest.mark.medium
 def test_a_step_that_was_added_after_another_was_loaded_is_found(build, runs):
     collector.load("runs/run=monday/rank=0/step_3")
     with DatasetWriter("runs", run="monday") as writer:
@@ -134,6 +141,7 @@ def test_a_step_that_was_added_after_another_was_loaded_is_found(build, runs):
     assert collector.load("runs/run=monday/rank=0/step_5").kernels.names() == ["new"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("command", "name", "message"),
     [
@@ -155,6 +163,7 @@ def test_a_name_without_a_step_is_answered_with_those_that_are_there(command, na
     assert message in refused(capsys, command, name, "-o", "out.json")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("table", ["steps", "kernels"])
 @pytest.mark.parametrize("content", [b"junk", None], ids=["damaged", "a folder"])
 @pytest.mark.parametrize(
@@ -169,6 +178,7 @@ def test_a_damaged_file_of_a_dataset_is_named(table, content, words, runs, capsy
     assert "part-3.parquet" in refused(capsys, words[0], "runs", *words[1:])
 
 
+@pytest.mark.medium
 def test_a_file_that_was_removed_after_the_dataset_was_listed_is_named(runs):
     collector.load("runs/run=monday/rank=0/step_3")
     (runs / "kernels" / "run=monday" / "rank=0" / "part-3.parquet").unlink()
@@ -182,6 +192,7 @@ def test_a_dataset_without_steps_is_answered_with_how_to_add_some(tmp_path, monk
     assert "runs has no steps. Add steps to it: collector export" in refused(capsys, "summary", "runs")
 
 
+@pytest.mark.medium
 def test_a_file_with_such_a_name_is_a_file(build, runs, tmp_path):
     path = tmp_path / "runs" / "run=other" / "rank=0" / "step_1"
     path.parent.mkdir(parents=True)
@@ -190,6 +201,7 @@ def test_a_file_with_such_a_name_is_a_file(build, runs, tmp_path):
     assert collector.load(path).kernels.names() == ["of a file"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "steps",
     [NamedSteps, lambda folder: NamedSteps(folder, "a:b+c.d-e"), lambda folder: NamedSteps(folder, "a", 12, 34)],

@@ -68,6 +68,7 @@ def test_a_strict_session_raises_before_the_body():
         collector.trace(dataset="{env:COLLECTOR_TEST_UNSET}", strict=True).start()
 
 
+@pytest.mark.medium
 @pytest.mark.simulator
 def test_a_recorder_puts_dumps_into_the_folder_that_it_has_without_a_name(tmp_path):
     with SimulatedGpu(cuda="12.4") as gpu:
@@ -82,6 +83,7 @@ def test_a_recorder_puts_dumps_into_the_folder_that_it_has_without_a_name(tmp_pa
     assert [each.name for each in tmp_path.iterdir()] == ["collector-dumps"]
 
 
+@pytest.mark.medium
 @pytest.mark.simulator
 def test_the_paths_of_a_recorder_take_placeholders(tmp_path, monkeypatch):
     monkeypatch.setenv("COLLECTOR_TEST_UNSET", "night")

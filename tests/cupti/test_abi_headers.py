@@ -231,14 +231,7 @@ def test_fields_are_marked_since_as_they_are_described(header: Header, described
     assert len(set(marked.values())) > 5
 
 
-@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
-def test_header_matches_nvidias(cuda: str, header: Header, root: Path, tmp_path: Path, cuda_wheels: ModuleType) -> None:
-    includes = cuda_wheels.include_folders(cuda)
-    lines = assertions(header, cuda, cuda_wheels)
-    done = compile_lines(lines, tmp_path, root / "native", includes)
-    assert done.returncode == 0, done.stderr
-
-
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("right", "wrong", "complaint"),
     [
@@ -331,18 +324,7 @@ def function_assertions(text: str, known: str) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
-def test_functions_have_nvidias_signatures(cuda: str, root: Path, tmp_path: Path, cuda_wheels: ModuleType) -> None:
-    text = (root / "native/cupti/cupti_functions.h").read_text()
-    includes = cuda_wheels.include_folders(cuda)
-    known = "".join(path.read_text(errors="replace") for path in sorted(includes[0].glob("cupti*.h")))
-    lines = function_assertions(text, known)
-    if cuda == NEWEST:
-        assert len(lines) == len(re.findall(r" = nullptr;", text)) + len(SUBSCRIBER_PARAMS)
-    done = compile_lines([SAME_SHAPE, *lines], tmp_path, root / "native", includes)
-    assert done.returncode == 0, done.stderr
-
-
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -372,13 +354,9 @@ def test_a_wrong_signature_does_not_compile(
 NODE_PARAMS = ("CUgraphNodeParams", "cudaGraphNodeParams")
 
 
-@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
-def test_calls_that_update_graphs_have_nvidias_numbers_and_arguments(
-    cuda: str, root: Path, tmp_path: Path, cuda_wheels: ModuleType
-) -> None:
-    includes = cuda_wheels.include_folders(cuda)
-    known = "".join(path.read_text(errors="replace") for path in sorted(includes[0].glob("*cbid.h")))
-    text = (root / "native/cupti/graph_update_calls.h").read_text()
+def graph_update_assertions(text: str, cuda: str, include: Path) -> list[str]:
+    """Lines about the numbers and arguments of the calls that update graphs."""
+    known = "".join(path.read_text(errors="replace") for path in sorted(include.glob("*cbid.h")))
     calls = re.findall(r"\{CallbackDomain::k(\w+)Api, (\d+), GraphUpdateTarget::k(\w+)\}, +// (\w+)", text)
     assert len(calls) == 7
     lines = ['#include "cupti/graph_update_calls.h"']
@@ -402,5 +380,22 @@ def test_calls_that_update_graphs_have_nvidias_numbers_and_arguments(
             same_graph = f"offsetof(ours::GraphNodeParams, graph) == offsetof({params}, graph.graph)"
             lines.append(f'static_assert({same_type} && {same_graph}, "{params} has other members");')
     lines.append('static_assert(ours::GraphNodeParams::kChildGraph == CU_GRAPH_NODE_TYPE_GRAPH, "a child graph");')
+    return lines
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
+def test_records_functions_and_calls_are_nvidias(
+    cuda: str, header: Header, root: Path, tmp_path: Path, cuda_wheels: ModuleType
+) -> None:
+    """Of each version in one file, as its headers take the compiler most of the time."""
+    includes = cuda_wheels.include_folders(cuda)
+    functions = (root / "native/cupti/cupti_functions.h").read_text()
+    known = "".join(path.read_text(errors="replace") for path in sorted(includes[0].glob("cupti*.h")))
+    signatures = function_assertions(functions, known)
+    if cuda == NEWEST:
+        assert len(signatures) == len(re.findall(r" = nullptr;", functions)) + len(SUBSCRIBER_PARAMS)
+    updates = graph_update_assertions((root / "native/cupti/graph_update_calls.h").read_text(), cuda, includes[0])
+    lines = [*assertions(header, cuda, cuda_wheels), SAME_SHAPE, *signatures, *updates]
     done = compile_lines(lines, tmp_path, root / "native", includes)
     assert done.returncode == 0, done.stderr

@@ -76,6 +76,7 @@ def test_rows_that_are_set_apart_are_counted_for_each_table_though_they_are_not_
     assert answers(again) == answers(recording)
 
 
+@pytest.mark.medium
 def test_annotations_and_their_details_come_back(build, tmp_path):
     build.annotation("step", -50, 2000, 1, 3).annotation("step/conv", 10, 200, 2, 4)
     build.launch(3, 5).launch(4, 20)
@@ -88,6 +89,7 @@ def test_annotations_and_their_details_come_back(build, tmp_path):
     assert rows["parent_id"].to_pylist() == [1, None]
 
 
+@pytest.mark.medium
 def test_nodes_of_graphs_and_names_alone_come_back(build, start_ns, tmp_path):
     build.annotation("capture/conv", 100, 500, 11).annotation("before", -900, 100, 12).annotation("too", -700, 90, 14)
     build.annotation("replay", 2900, 1000, 13, 1).call("cudaGraphLaunch_v10000", 3000, 100, correlation_id=1)
@@ -103,6 +105,7 @@ def test_nodes_of_graphs_and_names_alone_come_back(build, start_ns, tmp_path):
         assert set(Dataset(tmp_path / str(place)).table("annotations")["parent_id"].to_pylist()) == {None}
 
 
+@pytest.mark.medium
 def test_a_part_that_has_all_rows_comes_back_as_a_part(build, start_ns, tmp_path):
     """The cost of tracing is that of the whole recording, and no part of the part's window."""
     build.counters["decode_cpu_ns"] = 700
@@ -112,6 +115,7 @@ def test_a_part_that_has_all_rows_comes_back_as_a_part(build, start_ns, tmp_path
     assert answers(step) == answers(part)
 
 
+@pytest.mark.medium
 def test_ids_that_do_not_fit_a_signed_number_and_odd_names_come_back(build, tmp_path):
     odd = 'a "quoted"\nname\0 with \u2028 and \U0001f600'
     build.kernel(odd, 0, correlation_id=7, graph_id=2**32 - 1, graph_node_id=2**63 + 5)
@@ -187,6 +191,7 @@ def test_a_dataset_of_an_earlier_program_with_fewer_tables_is_read_and_extended(
         assert dataset.sql("select count(*) as n from kernels")["n"].tolist() == [2 * len(example.kernels)]
 
 
+@pytest.mark.medium
 def test_what_is_not_known_is_null_and_nothing_else(build, tmp_path):
     build.kernel("k", 0, correlation_id=0).memcpy(10, num_bytes=0)
     rows = write(tmp_path, build.recording())
@@ -196,6 +201,7 @@ def test_what_is_not_known_is_null_and_nothing_else(build, tmp_path):
     assert kernels["registers_per_thread"].to_pylist() == [0]
 
 
+@pytest.mark.medium
 def test_only_the_files_of_a_step_are_read_for_it(build, tmp_path, monkeypatch):
     for name in ("a", "b", "c"):
         with DatasetWriter(tmp_path, run="run") as writer:
@@ -218,6 +224,7 @@ def test_a_step_without_rows_is_a_step(build, tmp_path):
     assert dataset.table("kernels").num_rows == 0
 
 
+@pytest.mark.medium
 def test_times_count_from_the_first_step_of_the_run(example_builder, tmp_path):
     first = example_builder.recording()
     for name in ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns"):
@@ -255,6 +262,7 @@ def test_only_the_row_groups_of_a_step_are_read(example, tmp_path, monkeypatch):
     assert set(Dataset(tmp_path).table("kernels", step=3)["step"].to_pylist()) == {3}
 
 
+@pytest.mark.medium
 def test_later_steps_are_appended_in_files_of_their_own(example, tmp_path):
     write(tmp_path, example)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
@@ -265,6 +273,7 @@ def test_later_steps_are_appended_in_files_of_their_own(example, tmp_path):
         writer.write(example, step=1)
 
 
+@pytest.mark.medium
 def test_ranks_write_side_by_side(example, tmp_path):
     with DatasetWriter(tmp_path, run="a", rank=0) as first, DatasetWriter(tmp_path, run="a", rank=1) as second:
         second.write(example)
@@ -277,6 +286,7 @@ def test_ranks_write_side_by_side(example, tmp_path):
         Dataset(tmp_path, run="b", rank=0)
 
 
+@pytest.mark.medium
 def test_what_a_killed_writer_left_is_not_read_and_the_next_write_goes_on(example, tmp_path):
     write(tmp_path, example)
     killed = write(tmp_path, example)
@@ -312,6 +322,7 @@ def names_by_step(folder):
     return found
 
 
+@pytest.mark.medium
 def test_of_two_writers_of_a_rank_the_later_takes_the_next_numbers(named, tmp_path):
     first, second = (DatasetWriter(tmp_path, run="a") for _ in range(2))
     first.write(named("first"))
@@ -349,6 +360,7 @@ def test_steps_that_get_later_numbers_have_the_files_of_steps_with_these_numbers
     assert one == two
 
 
+@pytest.mark.medium
 def test_a_number_that_was_given_is_kept_or_refused(named, tmp_path, monkeypatch):
     monkeypatch.setattr("collector.dataset.dataset_writer._PATIENCE_S", 0)
     first, second, third = (DatasetWriter(tmp_path, run="a") for _ in range(3))
@@ -366,6 +378,7 @@ def test_a_number_that_was_given_is_kept_or_refused(named, tmp_path, monkeypatch
     assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
 
 
+@pytest.mark.medium
 def test_a_writer_that_begins_or_ends_while_another_gives_its_files_names_takes_none_of_them(
     named, tmp_path, monkeypatch
 ):
@@ -459,6 +472,7 @@ def test_steps_that_a_killed_writer_was_adding_are_left_out_and_deleted_later(na
     assert not [path for path in folder.rglob(".*") if path.is_file()]
 
 
+@pytest.mark.medium
 def test_a_number_that_a_killed_writer_claimed_is_refused_with_the_file_to_delete(named, tmp_path, monkeypatch):
     monkeypatch.setattr("collector.dataset.dataset_writer._PATIENCE_S", 0)
     write(tmp_path, named("first"))
@@ -484,6 +498,7 @@ def test_finished_files_are_never_abandoned_and_no_claim_is_left(named, tmp_path
     assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
 
 
+@pytest.mark.medium
 def test_a_part_claims_all_of_its_steps(named, tmp_path, monkeypatch):
     claimed = set()
 
@@ -498,6 +513,7 @@ def test_a_part_claims_all_of_its_steps(named, tmp_path, monkeypatch):
     assert claimed == {(".part-5.claim", "8")}  # the number after the last
 
 
+@pytest.mark.medium
 def test_files_of_a_writer_that_is_alive_are_never_abandoned(example, tmp_path, monkeypatch):
     monkeypatch.setattr("collector.dataset.dataset_writer.ROWS_OF_GROUP", 1)
     with DatasetWriter(tmp_path, run="a") as writer:
@@ -528,6 +544,7 @@ def test_a_name_that_is_taken_before_the_answer_of_a_network_file_system_is_lost
     assert not (tmp_path / "one").exists()
 
 
+@pytest.mark.medium
 def test_a_step_that_appears_while_the_files_are_listed_is_whole_or_absent(example, tmp_path, monkeypatch):
     write(tmp_path, example)
     listed = type(tmp_path).rglob
@@ -593,6 +610,7 @@ def test_a_writer_that_fails_leaves_nothing(example, tmp_path):
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".part")]
 
 
+@pytest.mark.medium
 def test_files_of_others_are_named_and_left_alone(example, tmp_path):
     write(tmp_path, example)
     foreign = tmp_path / "kernels" / "run=a" / "mine.parquet"
@@ -643,6 +661,7 @@ def test_no_environment_but_that_of_the_gpu_is_stored(build, example_dataset, tm
     assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "other").rglob("*.parquet"))
 
 
+@pytest.mark.medium
 def test_the_same_steps_give_the_same_bytes(example, tmp_path):
     for name in ("one", "two"):
         write(tmp_path / name, example)
@@ -653,6 +672,7 @@ def test_the_same_steps_give_the_same_bytes(example, tmp_path):
     assert one == two
 
 
+@pytest.mark.medium
 def test_schema_json_names_every_column_of_every_file(example_dataset):
     import pyarrow.parquet
 
@@ -666,6 +686,7 @@ def test_schema_json_names_every_column_of_every_file(example_dataset):
     assert len(names) == len({column["name"] for table in document["tables"].values() for column in table["columns"]})
 
 
+@pytest.mark.medium
 def test_trace_adds_its_step_to_a_dataset(tmp_path, monkeypatch, example):
     from captures import FakeSource
 

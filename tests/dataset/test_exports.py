@@ -51,6 +51,7 @@ def test_ranks_and_steps_are_taken_from_the_names_of_files(files, tmp_path, caps
     assert len(Dataset(tmp_path / "runs")) == 4
 
 
+@pytest.mark.medium
 def test_the_rank_is_that_of_the_devices_where_only_they_state_it(example, tmp_path):
     """As in StepStats of TensorFlow's workers; `collector merge` and the question `ranks` take it from there, too."""
     for rank, name in ((3, "a.pb"), (1, "b.pb")):
@@ -61,6 +62,7 @@ def test_the_rank_is_that_of_the_devices_where_only_they_state_it(example, tmp_p
     assert sorted(Dataset(tmp_path / "runs").keys) == [("a", 1, 0), ("a", 3, 0)]
 
 
+@pytest.mark.medium
 def test_steps_of_ranks_have_one_score_in_sql_and_in_python(build, tmp_path):
     files = []
     for number in range(5):
@@ -85,6 +87,7 @@ def test_steps_of_ranks_have_one_score_in_sql_and_in_python(build, tmp_path):
     assert found["z"].tolist() == pytest.approx(answer["z"].tolist(), nan_ok=True)
 
 
+@pytest.mark.medium
 def test_a_run_is_called_by_the_time_at_which_it_began(files, tmp_path):
     assert main(["export", files[0], "--to", "parquet", str(tmp_path / "runs")]) == 0
     assert Dataset(tmp_path / "runs").keys[0].run == "20231114T221320Z"
@@ -134,6 +137,7 @@ def _steps_and_names(dataset):
     return sorted(zip(rows["run"].to_pylist(), rows["step"].to_pylist(), rows["name"].to_pylist(), strict=True))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("run", ["", "monday", "tuesday"])
 def test_the_run_and_number_of_a_file_do_not_depend_on_a_dataset_beside_it(build, tmp_path, run, order):
@@ -178,6 +182,7 @@ _ORDER = {
 }
 
 
+@pytest.mark.medium
 def test_rows_that_were_set_apart_stay_counted_when_a_dataset_is_packed(build, tmp_path):
     build.kernel("k", 10).kernel("k", 2_000_000_000_000)
     recording = build.recording()
@@ -190,6 +195,7 @@ def test_rows_that_were_set_apart_stay_counted_when_a_dataset_is_packed(build, t
         assert after.table(table).equals(before.table(table))
 
 
+@pytest.mark.medium
 def test_the_label_of_a_run_is_that_of_its_first_recording_unless_another_is_given(build, tmp_path):
     build.kernel("k", 0).environment |= {"label": "nightly", "git_revision": "abc"}
     build.recording().save(tmp_path / "step.gpurec")
@@ -229,6 +235,7 @@ def test_lines_are_not_written_over_a_step(files, tmp_path, capsys):
     assert step.read_bytes() == content
 
 
+@pytest.mark.medium
 def test_ndjson_has_one_schema_beside_each_table(files, tmp_path):
     assert main(["export", *files, "--to", "ndjson", str(tmp_path / "lines")]) == 0
     for schema in (tmp_path / "lines").glob("*.schema.json"):
@@ -266,6 +273,7 @@ def test_lines_have_no_number_that_json_has_not():
         lines_of(batch)
 
 
+@pytest.mark.medium
 def test_adbc_takes_every_table(example_dataset, tmp_path):
     adbc = pytest.importorskip("adbc_driver_sqlite.dbapi")
     with adbc.connect(str(tmp_path / "warehouse.sqlite")) as connection:
@@ -366,6 +374,7 @@ def test_an_answer_whose_values_are_all_unknown_is_printed(files, capsys):
     assert "nothing" in capsys.readouterr().out
 
 
+@pytest.mark.medium
 def test_timelines_become_one_table_of_events(example, tmp_path, capsys):
     for step in (1, 2):
         (tmp_path / f"timeline-{step}.json").write_text(
@@ -420,6 +429,7 @@ def test_the_name_of_a_file_that_is_not_utf8_is_escaped(example, tmp_path, capsy
     assert _answer(["sql", str(file), "select name from steps"], capsys)["rows"] == [["\\udcff.gpurec"]]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["parquet", "duckdb"])
 def test_a_folder_whose_name_is_not_utf8_is_refused(files, tmp_path, capsys, kind):
     """pyarrow and DuckDB take paths as text."""

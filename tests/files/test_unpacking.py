@@ -109,6 +109,7 @@ def test_memory_of_a_control_group_counts_without_its_cache(tmp_path, monkeypatc
     assert unpacking.available_memory() == 900
 
 
+@pytest.mark.medium
 def test_a_repetitive_trace_is_no_bomb(build, tmp_path):
     for start in range(0, 200_000, 10):
         build.kernel("k", start, 5)

@@ -177,6 +177,7 @@ def values_of(recording: Recording, table: str, column: str) -> list[object]:
 NO_NAMES = [5, 1.5, True, "text", "[", ["GPU"], {"x": "GPU"}, {"0": 5}, {"9" * 30: "GPU"}, None]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("suffix", ["gpurec", "pb", "json"])
 @pytest.mark.parametrize("stated", NO_NAMES, ids=str)
 def test_a_file_whose_names_of_devices_and_threads_are_none_is_read_without_them(build, tmp_path, suffix, stated):

@@ -59,6 +59,7 @@ def test_every_question_has_the_answer_of_the_file(tmp_path, name):
     assert repr(found.recording) == repr(step.recording)
 
 
+@pytest.mark.medium
 @needs_goldens
 def test_a_merged_trace_has_the_figures_of_its_inputs(build, tmp_path):
     """One of them is a recording, whose columns count as before."""

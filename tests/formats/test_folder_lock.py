@@ -75,6 +75,7 @@ def test_another_thread_waits(tmp_path, waiting):
     assert not is_locked(tmp_path)
 
 
+@pytest.mark.medium
 def test_a_forked_child_waits_for_its_parent(tmp_path, waiting):
     with FolderLock(tmp_path), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the tests have threads

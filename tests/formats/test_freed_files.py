@@ -27,6 +27,7 @@ def step():
     return traced
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("suffix", [".gpurec", ".pb", ".pbtxt", ".json", ".json.gz", ".xplane.pb"])
 def test_no_cycle_keeps_what_was_read_of_our_files(suffix, step, tmp_path):
     path = tmp_path / f"step{suffix}"
@@ -34,6 +35,7 @@ def test_no_cycle_keeps_what_was_read_of_our_files(suffix, step, tmp_path):
     assert kept_of(path) == set()
 
 
+@pytest.mark.medium
 def test_no_cycle_keeps_what_was_read_of_pytorchs_traces(tmp_path):
     arguments = {"device": 0, "stream": 7, "correlation": 1, "without a column": "x"}
     kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 2, "args": arguments}

@@ -63,6 +63,7 @@ def write(tmp_path):
     return write
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("start", ["", "\n", "\n "])
 def test_the_text_of_a_trace_is_never_in_memory_as_a_whole(write, start):
     """PyTorch's traces begin with a line feed, as messages do."""
@@ -320,6 +321,7 @@ def test_a_file_is_in_memory_once(write):
     assert peak < 1.5 * len(data)
 
 
+@pytest.mark.medium
 def test_the_text_of_a_message_is_never_in_memory_as_a_whole(tmp_path):
     message, path = RunMetadata(step_stats=step(5000)), tmp_path / "step.pbtxt"
     source = load_message(message, tmp_path)

@@ -134,6 +134,7 @@ def test_calls_and_ranges_of_a_recorded_export(recorded, name):
     assert int(np.isin(work, recording.external_correlations.correlation_id).sum()) == in_range
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["h100_2gpu_1s", pytest.param("mfu_2gpu_after", marks=pytest.mark.slow)])
 def test_an_op_is_the_innermost_range_open_where_its_launch_was_called(recorded, tmp_path, name):
     path = recorded(name).path

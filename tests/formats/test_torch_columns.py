@@ -596,6 +596,7 @@ def test_arguments_with_a_column_in_another_table_are_kept_as_text(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.medium
 def test_no_argument_of_any_row_is_left_out(tmp_path):
     """What an event states is in a column, among the arguments of its row, or an id that links rows."""
     hypothesis = pytest.importorskip("hypothesis")

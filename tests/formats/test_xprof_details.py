@@ -168,6 +168,7 @@ VALUES = st.text(st.characters(exclude_categories=("Cs", "Z", "Cc")), min_size=1
 OTHERS = st.dictionaries(KEYS.filter(lambda key: key not in dict(OF_TABLES)), VALUES, max_size=6)
 
 
+@pytest.mark.medium
 @settings(max_examples=examples(100))
 @given(
     stated=st.lists(

@@ -370,6 +370,7 @@ def test_a_profile_that_is_cut_off_anywhere_says_so(write):
         assert len(found.rows("X")) == planes.index(whole), end
 
 
+@pytest.mark.medium
 def test_a_profile_that_is_cut_off_gives_the_planes_before_the_cut(profile, tmp_path):
     path, _ = profile
     data = gzip.decompress(path.read_bytes())
@@ -404,6 +405,7 @@ def test_stats_that_no_column_takes_are_kept_as_text_and_bytes_are_counted(write
         assert recording.environment["arguments_not_kept"] == {"hlo_proto": 1}
 
 
+@pytest.mark.medium
 def test_details_of_gpu_work_that_calls_state_are_kept_as_text(shared):
     path = shared / "data" / "gpu_traces" / "xprof" / "gpu_multi_worker.xplane.pb.gz"
     recording = collector.load(path).recording

@@ -318,6 +318,7 @@ def test_same_inputs_same_bytes(write, tmp_path):
         assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
 
 
+@pytest.mark.medium
 def test_every_writer_packs_a_trace_alike(write, tmp_path):
     source = write("step.pb", step(kernels=3000))
     collector.merge([source], tmp_path / "merged.json.gz")

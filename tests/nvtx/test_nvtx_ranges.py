@@ -608,6 +608,7 @@ def test_a_trace_in_a_recorder_names_the_domains_that_are_absent(gpu, nvtx, tmp_
     assert step.recording.environment["nvtx_absent"] == "absent"
 
 
+@pytest.mark.medium
 @settings(deadline=None, max_examples=20)
 @given(
     outer=st.sampled_from(SELECTIONS),

@@ -105,6 +105,7 @@ def test_a_dump_has_the_ranges_that_are_open(gpu: SimulatedGpu, nvtx: NvtxCopy, 
             assert found.ledger.losses() == []
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_a_range_that_began_before_the_first_segment_of_a_ring_begins_with_it(
     gpu: SimulatedGpu, nvtx: NvtxCopy, tmp_path: Path, has_ended: bool

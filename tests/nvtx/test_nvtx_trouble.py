@@ -230,6 +230,7 @@ print(step.recording.annotations.texts("domain_name_id"), step.recording.counter
     assert line == f"{['domain 0'] + ['(one of too many names)'] * 2} 4"
 
 
+@pytest.mark.medium
 def test_ranges_of_categories_beyond_the_limit_are_counted() -> None:
     program = """
 for number in range(1, 4098):
@@ -258,6 +259,7 @@ print(step.recording.annotations.texts("category_name_id"), step.ledger.complete
     assert printed_alone(program) == [whole, whole, without, without, f"{['category 2']} True"]
 
 
+@pytest.mark.medium
 def test_names_of_threads_that_have_ended_make_room_for_others() -> None:
     program = """
 import threading
@@ -272,6 +274,7 @@ print(step.recording.environment["thread_names"][threading.get_native_id()], ste
     assert line == "main []"
 
 
+@pytest.mark.medium
 def test_names_beyond_the_limit_are_counted() -> None:
     """A program may name any number as a GPU."""
     program = """

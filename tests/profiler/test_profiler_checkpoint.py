@@ -231,6 +231,7 @@ def test_names_with_odd_bytes_in_the_keys_of_slices():
     assert slices.decode(key) == ("a\0b", ((3, 4),))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("length", [0, 1, 65535, 65536, 65537, (1 << 17) + 3, (1 << 18) + (1 << 16) + 9])
 def test_checksums_of_any_length(length):
     data = np.random.default_rng(length).bytes(length)

@@ -181,6 +181,7 @@ def test_sequence_of_calls_on_one_profiler(case, tmp_path, monkeypatch, capsys):
         _check(profiler, part["call"], part["golden"], folder, capsys)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("case", _parameters("serialize"))
 def test_serialized_profile(case):
     profiler = _profiler(json.dumps(case["inputs"]))

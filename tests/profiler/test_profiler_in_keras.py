@@ -48,6 +48,7 @@ def test_stopped_in_the_middle_of_an_epoch(left):
     assert left["stopped_early"] == [_files(2, 4), ["own"]]
 
 
+@pytest.mark.medium
 def test_a_batch_that_fails_leaves_nothing_open_and_no_file(left):
     message, kernels, files = left["fails_in_a_traced_batch"]
     assert "the batch fails" in message

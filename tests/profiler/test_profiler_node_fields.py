@@ -88,6 +88,7 @@ def _check(data: bytes) -> None:
         assert len(set(texts)) == len(texts) == len(set(index.tolist()))
 
 
+@pytest.mark.medium
 @given(devices)
 def test_fields_are_those_that_protobuf_reads(data):
     _check(data)

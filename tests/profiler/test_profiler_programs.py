@@ -315,6 +315,7 @@ def test_automatic_tracing_of_a_graph_draws_two_of_eleven_until_half_is_covered(
     assert sorted(context._traced) == expected
 
 
+@pytest.mark.medium
 def test_no_more_than_a_hundred_steps_are_traced(tmp_path, trace):
     with profiler.ProfileContext(tmp_path, dump_steps=[], open_trace=trace) as context:
         for number in range(130):

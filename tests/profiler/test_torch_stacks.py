@@ -114,6 +114,7 @@ def test_stacks_that_ops_state_place_what_they_launched(tmp_path):
     assert micros_by_stack(path) == {("train.py:3:<module>", "model.py:7:forward"): 70}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["h100_transformer_before", "h100_transformer_after"])
 def test_stacks_of_recorded_traces(shared, name):
     path = shared / "data" / "gpu_traces" / "torch_tutorial" / f"{name}.json.gz"

@@ -59,6 +59,7 @@ def as_lists(capture):
     return {table: {name: each.tolist() for name, each in rows.items()} for table, rows in capture["tables"].items()}
 
 
+@pytest.mark.medium
 @given(captures(), parts(), st.booleans())
 def test_the_candidates_of_a_part_hold_all_that_is_kept_of_it(capture, spans, has_other_calls):
     before = as_lists(capture)
@@ -72,6 +73,7 @@ def test_the_candidates_of_a_part_hold_all_that_is_kept_of_it(capture, spans, ha
     assert as_lists(capture) == before
 
 
+@pytest.mark.medium
 @given(captures(), parts())
 def test_calls_and_names_of_all_parts_are_those_of_each(capture, spans):
     """Where every call was recorded. A call without a time belongs to each part that has another call of its id."""
@@ -112,6 +114,7 @@ def test_a_graph_that_runs_in_a_range_and_was_launched_before_it_is_left_out():
     assert capture["tables"]["graph_launches"]["correlation_id"].tolist() == [2]
 
 
+@pytest.mark.medium
 @given(captures(), st.integers(1, 60))
 def test_a_capture_begins_when_its_kinds_are_enabled_or_with_its_first_row(capture, enabled_ns):
     """No row from its former begin on lies before it."""

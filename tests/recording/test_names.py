@@ -181,6 +181,7 @@ PIECES = st.lists(
 ).map("".join)
 
 
+@pytest.mark.medium
 @given(st.one_of(st.text(max_size=80), PIECES))
 def test_any_text_has_a_short_name_that_can_stand_in_a_node_name(text):
     short = short_name(text)
@@ -249,6 +250,7 @@ ARGUMENT = st.recursive(
 )
 
 
+@pytest.mark.medium
 @given(
     scope=st.lists(st.one_of(IDENTIFIER, st.just("(anonymous namespace)"), ARGUMENT.map("s<{}>".format)), max_size=3),
     name=IDENTIFIER,

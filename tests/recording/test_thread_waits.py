@@ -52,6 +52,7 @@ def test_the_wait_that_ends_last_is_one_of_its_thread(waits, wanted):
         assert row == -1 or begun[row] == max(begun.values())
 
 
+@pytest.mark.medium
 def test_times_of_many_threads_beside_many_waits_of_unknown_ones():
     """Each of 3,000 threads waits for the last 10 ns of its 100 ns; another wait of 5 ns is in the first 10 of each."""
     number = np.arange(1, 3001)

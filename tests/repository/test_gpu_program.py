@@ -24,6 +24,7 @@ def load(root, monkeypatch):
     return load
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100"])
 def test_the_kernels_compile_and_have_the_names_that_are_expected(load, arch):
     program = load("cuda_program")

@@ -228,6 +228,7 @@ card.cupti.subscribe()
 """
 
 
+@pytest.mark.medium
 def test_nothing_is_recorded_any_more_after_a_question(root, tmp_path):
     """The driver is called while a process ends, when there is no Python that could hand out a buffer."""
     done = subprocess.run(
@@ -327,6 +328,7 @@ def test_what_the_design_depends_on_is_asked_first(load_script):
     assert names[:11] == first == list(load_script("gpu_report").FIRST_QUESTIONS)
 
 
+@pytest.mark.medium
 def test_an_unknown_question_is_named(ask):
     _, errors = ask("strides,weather", status=2)
     assert "no question weather; there are machine, flush," in errors

@@ -7,6 +7,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import collector
 
 PACKAGE = Path(collector.__file__).parent
@@ -91,6 +93,7 @@ def test_every_module_stands_in_a_room():
     assert not [module for module in modules() if room_of(module) not in ROW]
 
 
+@pytest.mark.medium
 def test_rooms_import_only_from_the_rooms_before_them():
     upward = [
         f"{module}:{line} imports {imported}"
@@ -122,6 +125,7 @@ def test_no_two_modules_have_one_name():
     assert not {name: found for name, found in places.items() if len(found) > 1}
 
 
+@pytest.mark.medium
 def test_no_module_imports_the_private_names_of_another():
     private = [
         f"{module}:{node.lineno} imports {node.module}.{alias.name}: give it a public name"

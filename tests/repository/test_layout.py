@@ -7,6 +7,8 @@ import re
 import shlex
 import subprocess
 
+import pytest
+
 # Beside the rooms: data, what several rooms use, what runs on a card, and the tests of other folders.
 OTHER_FOLDERS = {"benchmarks", "data", "gpu", "reference", "repository", "support"}
 SIMULATOR = {"SimulatedGpu", "cupti_client", "plugin_runs"}
@@ -39,6 +41,7 @@ def test_tests_are_in_the_folders_of_the_rooms(root):
     assert folders <= rooms | OTHER_FOLDERS
 
 
+@pytest.mark.medium
 def test_python_knows_no_version_of_cuda(root):
     """Numbers such as 13000 and 130001; native/cupti is the one place for what depends on a version."""
     versions = [
@@ -55,6 +58,7 @@ def test_names_of_test_modules_are_unique(root):
     assert names == sorted(set(names))
 
 
+@pytest.mark.medium
 def test_files_that_launch_on_the_simulated_gpu_have_its_marker(root):
     unmarked = []
     for path in (root / "tests").rglob("test_*.py"):
@@ -70,6 +74,7 @@ def test_files_that_launch_on_the_simulated_gpu_have_its_marker(root):
     assert unmarked == []
 
 
+@pytest.mark.medium
 def test_the_stages_of_a_ci_run_end_in_time_for_its_summary(root, tmp_path):
     """A stage has its own limit, and none runs on after the deadline of the run."""
     script = (root / ".ci/run").read_text()

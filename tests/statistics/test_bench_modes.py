@@ -65,6 +65,7 @@ def dip_by_definition(x):
 distinct = st.lists(st.integers(1, 1000), min_size=2, max_size=9, unique=True).map(sorted)
 
 
+@pytest.mark.medium
 @settings(deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(distinct)
 def test_the_dip_is_the_distance_to_the_nearest_distribution_with_one_mode(values):

@@ -325,6 +325,7 @@ def as_tensorflow() -> list[bytes]:
     return found
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("order", [("ours", "theirs"), ("theirs", "ours")])
 def test_lives_in_one_process_with_tensorflows_messages(order: tuple[str, str], root: Path) -> None:
     script = BESIDE.replace("FILES", repr(as_tensorflow())).replace("FIRST", order[0]).replace("SECOND", order[1])

@@ -9,6 +9,7 @@ SCRIPT = "store_memory.py"
 MIB = 1 << 20
 
 
+@pytest.mark.medium
 def test_a_stream_with_a_handful_of_rows_costs_little():
     measured = results_of(SCRIPT, "many_streams")
     assert measured["rows"] == 2_000

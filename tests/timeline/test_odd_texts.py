@@ -50,6 +50,7 @@ def test_drawn_traces_are_json_whatever_their_texts_are(tmp_path_factory, record
     json.loads(Timeline(step.step_stats).generate_chrome_trace_format(show_memory=True), object_pairs_hook=members)
 
 
+@pytest.mark.medium
 @given(name=ODD, unit=ODD)
 @example(name='clock "x"', unit='a"b\\')
 def test_counters_come_back_whatever_they_and_their_units_are_called(tmp_path_factory, name, unit):

@@ -119,6 +119,7 @@ def test_a_trace_of_chrome_has_them_on_tracks_of_their_own(recording):
     assert (categories["Stream Synchronize"], categories["Buffer Flush"]) == ("sync", "overhead")
 
 
+@pytest.mark.medium
 def test_perfetto_shows_them(perfetto, recording, tmp_path):
     query = """select thread_track.name, slice.name, args.key, args.display_value from slice
                join thread_track on slice.track_id = thread_track.id join args using (arg_set_id)"""
@@ -192,6 +193,7 @@ def test_nodes_that_do_not_match_those_of_all_streams_are_read_by_their_labels(r
     assert np.array_equal(shown["add<float>"]["grid"], [1, 1, 1])
 
 
+@pytest.mark.medium
 def test_columns_are_found_for_each_of_many_streams_of_two_contexts(build):
     for stream in range(100):
         for context in (2, 1):
@@ -202,6 +204,7 @@ def test_columns_are_found_for_each_of_many_streams_of_two_contexts(build):
     assert found == {f"k{s}_{c}": 100 * s + 10 * c + 1 for s in range(100) for c in (1, 2)}
 
 
+@pytest.mark.medium
 def test_a_modules_variable_is_shown_and_comes_back(build, start_ns, tmp_path):
     """CUPTI names the variable of an allocation of static memory."""
     for place, (memory_kind, name) in enumerate(((6, "lookup_table"), (3, ""))):

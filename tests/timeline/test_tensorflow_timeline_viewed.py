@@ -26,6 +26,7 @@ INPUTS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", INPUTS)
 def test_perfetto_shows_tensorflows_events_but_for_lanes_that_fall_together(
     perfetto, trace_contents, shared, tmp_path, name

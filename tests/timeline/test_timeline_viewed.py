@@ -197,6 +197,7 @@ STEPS = [f"gpu_traces/tf_ikhlestov/gpu_timeline_02_step_{step}.json.gz" for step
 RANKS = [f"gpu_traces/hta/sampled_of128/rank{rank}.json.gz" for rank in range(2)]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
     ("names", "options"),

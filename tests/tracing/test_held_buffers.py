@@ -108,6 +108,7 @@ def test_a_trace_that_waits_for_its_work_is_complete(gpu, recorder):
     assert (step.ledger.buffers_held, step.ledger.losses()) == (0, [])
 
 
+@pytest.mark.medium
 def test_a_dump_counts_the_buffers_of_running_work(gpu, recorder, worker):
     gpu.launch("running", duration_ns=LONG_NS)
     worker.launch("running too", LONG_NS)
@@ -149,6 +150,7 @@ def test_without_calls_any_held_buffer_may_have_records_of_a_trace(gpu, tmp_path
     assert step.ledger.buffers_held == 1
 
 
+@pytest.mark.medium
 def test_an_empty_buffer_of_each_thread_does_not_count(gpu, recorder, worker):
     """On an H100 a forced flush had the next buffer of a thread when it returned the last one."""
     gpu.inject("early_request")
@@ -169,6 +171,7 @@ def test_an_empty_buffer_of_each_thread_does_not_count(gpu, recorder, worker):
     assert time.monotonic() - began < 3  # a dump that waited for the empty ones would take half a second
 
 
+@pytest.mark.medium
 def test_a_recording_that_ends_states_no_held_buffers(gpu, tmp_path):
     recorder = collector.record(folder=tmp_path, strict=True)
     gpu.launch("running", duration_ns=LONG_NS)
@@ -196,6 +199,7 @@ def test_a_step_does_not_wait_for_the_buffers_that_its_own_flushes_fill(gpu, rec
     assert (len(step.kernels), step.ledger.buffers_held) == (0, 1)
 
 
+@pytest.mark.medium
 def test_a_dump_does_not_wait_for_the_buffers_that_its_own_flushes_fill(gpu, recorder):
     gpu.launch("running", duration_ns=LONG_NS)
     before = gpu.statistics().buffers_requested

@@ -541,6 +541,7 @@ assert step.recording.kernels.names() == ["outer"]
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("modules", ["collector.formats.", "collector.recording.", "collector.timeline."])
 def test_a_trace_in_the_middle_of_an_import_of_ours(tmp_path: Path, modules: str) -> None:
     """As a signal handler or a finalizer begins one: it finds modules that are imported only in part."""

@@ -139,6 +139,7 @@ def assert_stated(gpu: SimulatedGpu, nvtx: NvtxCopy, folder: Path, name: str, lo
             recorder.dump()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_is_stated_by_the_part_that_has_it_and_by_the_whole(gpu, nvtx, tmp_path, name):
     assert_stated(gpu, nvtx, tmp_path / "dumps", name, LOSSES[name])
@@ -173,6 +174,7 @@ def test_what_could_not_be_read_before_a_dump_is_no_loss_of_a_later_part(gpu, tm
         assert dumped(recorder).records_unknown_kind == 1
 
 
+@pytest.mark.medium
 @settings(max_examples=10, deadline=None)
 @given(drops=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=6))
 def test_each_part_states_what_was_dropped_in_it(tmp_path_factory, drops):

@@ -145,6 +145,7 @@ class TestMagic:
         assert shown.count("\nValueError: boom" if error is ValueError else error.__name__) == 1, shown
         assert path.exists()  # what was traced until then is kept, as with a block that raises
 
+    @pytest.mark.medium
     def test_more_than_a_file_is_refused(self, shell):
         with pytest.raises(ValueError, match="one file, and not 2"):
             shell.run_cell_magic("collector", "one.pb two.pb", "1")

@@ -122,6 +122,7 @@ print("done")
 """
 
 
+@pytest.mark.medium
 def test_a_sub_interpreter_is_refused_with_a_reason() -> None:
     """On 3.10 and 3.11 a call into the extension from there waits for ever for the interpreter's lock."""
     done = run(SUB_INTERPRETER)
@@ -261,6 +262,7 @@ def trace():
 """
 
 
+@pytest.mark.medium
 def test_the_first_session_may_begin_in_an_exit_handler() -> None:
     """What it imports may start no thread pool any more."""
     done = run(FIRST_AT_EXIT)
@@ -294,6 +296,7 @@ def test_the_extensions_release_no_python_object_where_a_library_ends_the_proces
     assert (done.returncode, done.stdout, done.stderr) == (3, "0 0\n", "")
 
 
+@pytest.mark.medium
 def test_a_warning_that_cannot_be_printed_does_not_end_the_program(tmp_path: Path) -> None:
     """Programs that become services close their standard files."""
     program = """

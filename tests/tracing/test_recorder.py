@@ -333,6 +333,7 @@ def decoded_in_a_later_segment(recorder, gpu):
     return Recording.load(recorder.dump().journal)
 
 
+@pytest.mark.medium
 def test_a_time_before_the_recording_does_not_lengthen_a_dump(gpu, tmp_path):
     """A dump whose first segments are removed begins with its earliest row."""
     with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
@@ -350,6 +351,7 @@ def test_a_time_before_the_recording_does_not_lengthen_a_dump(gpu, tmp_path):
     assert recording.clock.window_ns < 3_600_000_000_000
 
 
+@pytest.mark.medium
 def test_names_that_a_segment_cannot_repeat_are_a_loss(gpu, tmp_path):
     with collector.record(keep="256KiB", folder=tmp_path, strict=True) as recorder, collector.annotate("training"):
         for number in range(200):
@@ -362,6 +364,7 @@ def test_names_that_a_segment_cannot_repeat_are_a_loss(gpu, tmp_path):
     assert len(recording.ledger.losses()) == 1
 
 
+@pytest.mark.medium
 def test_a_time_in_the_future_costs_no_name(gpu, tmp_path):
     """A segment tells the annotations again that launches to come may be in, by the times of those decoded so far."""
     with collector.record(keep="64KiB", folder=tmp_path, strict=True) as recorder:
@@ -495,6 +498,7 @@ def test_events_and_annotations_before_a_trace_are_none_of_it(gpu, tmp_path):
     assert step.recording.annotations.names() == ["inside"]
 
 
+@pytest.mark.medium
 def test_calls_of_another_thread_before_a_trace_are_none_of_it(gpu, tmp_path):
     """Its last call before the trace is long past; the calls since are those of the thread that traces."""
     with collector.record(folder=tmp_path, strict=True) as recorder:
@@ -519,6 +523,7 @@ def test_without_calls_the_start_decides_what_is_of_a_trace(gpu, tmp_path):
     assert set(names[:-1]) == {"before"}
 
 
+@pytest.mark.medium
 def test_a_trace_does_not_wait_for_a_flush_of_the_recording(gpu, tmp_path):
     with collector.record(folder=tmp_path, strict=True):
         gpu.inject("held_flush")
@@ -763,6 +768,7 @@ def test_a_dump_of_an_unknown_format(gpu, tmp_path):
         recorder.dump(tmp_path / "dump.nonsense")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("folder", ["file", "missing/file"])
 def test_a_folder_that_cannot_be_made_is_one_warning(gpu, tmp_path, folder):
     with collector.record(folder=tmp_path / folder / "dumps", strict=True) as recorder:
@@ -774,6 +780,7 @@ def test_a_folder_that_cannot_be_made_is_one_warning(gpu, tmp_path, folder):
     assert len(warned) == 1
 
 
+@pytest.mark.medium
 def test_a_dump_by_itself_leaves_the_warning_filters_to_the_program(gpu, tmp_path, monkeypatch):
     """It is made on a thread of the recorder, and the filters are those of the whole process."""
     before = list(warnings.filters)
@@ -1186,6 +1193,7 @@ def test_the_ring_on_a_full_disk_stays_if_it_was_not_dumped(gpu, small_disk):
     assert open_recorder() is None
 
 
+@pytest.mark.medium
 def test_a_dump_says_that_no_further_segment_could_be_begun(gpu, tmp_path):
     recorder = collector.record(folder=tmp_path / "dumps", strict=True)
     gpu.launch("early")
@@ -1205,6 +1213,7 @@ def test_a_dump_says_that_no_further_segment_could_be_begun(gpu, tmp_path):
         recorder.stop()
 
 
+@pytest.mark.medium
 def test_a_ring_that_is_removed_is_said_to_be(gpu, tmp_path, capsys):
     recorder = collector.record(folder=tmp_path / "dumps", strict=True)
     gpu.launch("kernel")

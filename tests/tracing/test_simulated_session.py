@@ -463,6 +463,7 @@ with SimulatedGpu() as gpu, tempfile.TemporaryDirectory() as folder:
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("words", [[], ["stream"]], ids=["in memory", "streamed"])
 def test_nothing_is_imported_while_a_step_is_recorded(words):
     """The first step of a process took 0.3 s longer on a GPU's machine: asyncio and numpy were imported in it."""

@@ -70,6 +70,7 @@ def test_a_session_that_is_used_again(gpu, tmp_path, elsewhere):
     assert files_in(tmp_path) == ["elsewhere/step1.json", "step0.json"]
 
 
+@pytest.mark.medium
 def test_a_journal_that_is_the_result(gpu, tmp_path, elsewhere):
     with collector.trace("step.json", journal="run.journal", stream=True, strict=True) as step:
         gpu.launch("kernel")
@@ -134,6 +135,7 @@ def test_a_writer_of_a_dataset(gpu, tmp_path, elsewhere):
     assert len(Dataset(tmp_path / "runs")) == 1
 
 
+@pytest.mark.medium
 def test_the_dumps_of_a_recorder(gpu, tmp_path, elsewhere):
     recorder = collector.record(folder="dumps", strict=True)
     elsewhere()

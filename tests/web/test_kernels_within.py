@@ -72,6 +72,7 @@ def test_sums_of_a_part_are_those_of_python(shared, tmp_path, name):
     held_to_python(tmp_path / "step.html", step, [*parts, (0, length), (first, first)])
 
 
+@pytest.mark.medium
 def test_a_kernel_that_is_named_like_a_memset_is_a_kernel(build, tmp_path):
     build.kernel("memset", 10, 20).memset(50, 10)
     step = Step(RecordingSource(build.recording()))
@@ -79,6 +80,7 @@ def test_a_kernel_that_is_named_like_a_memset_is_a_kernel(build, tmp_path):
     held_to_python(tmp_path / "step.html", step, [(0, 100), (40, 100)])
 
 
+@pytest.mark.medium
 def test_a_kernel_that_only_touches_a_part_is_not_in_it(build, tmp_path):
     build.kernel("before", 50, 50).kernel("in", 110, 10).kernel("after", 200, 30)
     build.kernel("at begin", 100, 0, stream_id=8).kernel("at end", 200, 0, stream_id=8)
@@ -87,6 +89,7 @@ def test_a_kernel_that_only_touches_a_part_is_not_in_it(build, tmp_path):
     held_to_python(tmp_path / "step.html", step, [(100, 200), (0, 100), (200, 300), (100, 100)])
 
 
+@pytest.mark.medium
 def test_kernels_that_run_beyond_a_step_count_whole_in_its_parts(build, tmp_path):
     build.kernel("before", 50, 100).kernel("in", 160, 10).kernel("behind", 190, 30)
     build.kernel("over", 20, 400, stream_id=8)
@@ -98,6 +101,7 @@ def test_kernels_that_run_beyond_a_step_count_whole_in_its_parts(build, tmp_path
     ]
 
 
+@pytest.mark.medium
 def test_sums_need_exact_times(build, tmp_path):
     build.kernel("first", 10, 20)
     for length, is_summed in ((2**48 - 1, True), (2**48, False)):

@@ -46,6 +46,7 @@ CASES = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("unit", CASES)
 def test_values_are_written_as_python_writes_them(unit):
     node = shutil.which("node")

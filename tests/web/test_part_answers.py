@@ -443,6 +443,7 @@ def test_a_part_may_have_more_launches_than_a_function_takes_arguments():
     assert json.loads(done.stdout) == [["cudaLaunchKernel"], [6], [6]]
 
 
+@pytest.mark.medium
 def test_a_page_has_rows_only_where_all_of_them_fit(build, tmp_path):
     for number in range(300):
         build.kernel(f"kernel_{number % 50}", 300 * number, 7 * number % 90, correlation_id=number + 1)

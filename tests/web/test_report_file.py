@@ -68,6 +68,7 @@ def numbers(values, unit):
     return [int(each) if isinstance(each, str) and unit != "text" else each for each in values]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
@@ -86,6 +87,7 @@ def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
         )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", RECORDED_AND_LARGE)
 def test_the_command_beside_a_table_prints_its_figures(shared, tmp_path, name, monkeypatch, capsys):
     """Row for row, as far as the page holds them: the page and the terminal have one number for one question."""
@@ -106,6 +108,7 @@ def test_the_command_beside_a_table_prints_its_figures(shared, tmp_path, name, m
         assert (len(printed["rows"]), printed["totals"]) == (data["rows"], data["totals"]), key
 
 
+@pytest.mark.medium
 def test_what_is_beside_a_table_gives_the_same(small, tmp_path):
     from collector import analysis
 
@@ -210,6 +213,7 @@ def test_slices_that_are_far_apart_are_where_they_were(build, tmp_path, apart):
     assert (bins[2] == FULL).all()
 
 
+@pytest.mark.medium
 def test_what_does_not_fit_is_the_shortest_and_said(build, tmp_path):
     lengths = np.random.default_rng(1).integers(1, 90, 20_000).tolist()
     for number, length in enumerate(lengths):
@@ -232,6 +236,7 @@ def test_the_same_step_gives_the_same_bytes(small, tmp_path):
     assert (tmp_path / "first.html").read_bytes() == (tmp_path / "second.html").read_bytes()
 
 
+@pytest.mark.medium
 def test_several_steps_have_answers_together(build, tmp_path):
     for number in range(4):
         build.kernel("k", 1000 * number, 500)
@@ -326,6 +331,7 @@ def test_names_of_strangers_are_data(build, tmp_path, name):
     assert "onerror=alert" not in re.sub(r"&[a-z]+;", "", text.replace("&lt;img src=x onerror=alert(1)&gt;", ""))
 
 
+@pytest.mark.medium
 @pytest.mark.simulator
 def test_it_says_nothing_of_machine_or_person(tmp_path, monkeypatch, simulated_gpu):
     monkeypatch.setenv("COLLECTOR_SECRET", "s3cr3t-value")
@@ -439,6 +445,7 @@ class TestCommand:
         page = page_of(tmp_path / "run.html")
         assert page["title"] == "step_0.gpurec, step_1.gpurec"
 
+    @pytest.mark.medium
     def test_what_files_are_compared_with(self, small, tmp_path):
         for number in range(2):
             small.save(tmp_path / f"step_{number}.gpurec")
@@ -463,6 +470,7 @@ class TestCommand:
         assert "step.gpurec" in done.stderr
         assert not (tmp_path / "step.html").exists()
 
+    @pytest.mark.medium
     def test_a_trace_that_is_still_written_says_in_its_page_what_is_missing(self, tmp_path):
         events = [
             {"ph": "X", "cat": "kernel", "name": f"k{number}", "ts": 10 * number, "dur": 5, "pid": 0, "tid": 7,
@@ -522,6 +530,7 @@ def test_a_size_that_is_no_number_is_refused(size, build, tmp_path):
         step.report(tmp_path / "page.html", max_size=size)
 
 
+@pytest.mark.medium
 def test_compared_files_of_one_name_have_their_folders(build, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("main", "change"):

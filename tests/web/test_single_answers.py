@@ -20,6 +20,7 @@ def test_a_file_whose_name_begins_with_a_dash_is_no_option_of_the_command(build)
     assert single_answer(step, "-x.gpurec", AskedAnswer("devices"))["cli"].startswith("collector stats ./-x.gpurec ")
 
 
+@pytest.mark.medium
 def test_rows_are_sorted_by_a_text_as_the_page_sorts_them(build):
     for number in range(MOST_ROWS + 1):
         build.kernel(f"kernel_{number}", 10 * number, 5)
@@ -30,6 +31,7 @@ def test_rows_are_sorted_by_a_text_as_the_page_sorts_them(build):
     assert last["values"][0][:2] == [f"kernel_{MOST_ROWS}", f"kernel_{MOST_ROWS - 1}"]
 
 
+@pytest.mark.medium
 def test_rows_that_were_searched_for_have_no_total_of_all_rows(build):
     for number in range(MOST_ROWS + 1):
         build.kernel(f"kernel_{number}", 10 * number, 5)
@@ -40,6 +42,7 @@ def test_rows_that_were_searched_for_have_no_total_of_all_rows(build):
     assert (every["rows"], every["totals"]["count"]) == (MOST_ROWS + 1, MOST_ROWS + 1)
 
 
+@pytest.mark.medium
 def test_an_answer_is_made_once_for_all_that_is_searched_in_it(build, monkeypatch):
     for number in range(MOST_ROWS + 1):
         build.kernel(f"kernel_{number}", 10 * number, 5)
@@ -55,6 +58,7 @@ def test_an_answer_is_made_once_for_all_that_is_searched_in_it(build, monkeypatc
     assert (made, len(latest)) == (["name", "stream", "name", "name", "name"], 1)
 
 
+@pytest.mark.medium
 def test_a_search_that_would_not_end_is_refused_and_the_next_one_is_answered(build, monkeypatch):
     for number in range(MOST_ROWS + 1):
         build.kernel(f"{'a' * 40}_{number}", 10 * number, 5)

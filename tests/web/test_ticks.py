@@ -56,6 +56,7 @@ def test_times_beside_each_other_have_one_unit_and_as_many_decimals_as_they_need
     ]
 
 
+@pytest.mark.medium
 def test_the_labels_of_an_axis_are_exact_differ_and_stand_apart():
     windows = []
     for _ in range(500):

@@ -150,6 +150,7 @@ def test_what_cannot_be_asked_is_one_line(steps, tmp_path, view, options, messag
     assert "\n" not in answer["error"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "option", ["show_name_regexes", "hide_name_regexes", "start_name_regexes", "trim_name_regexes"]
 )

@@ -112,6 +112,7 @@ STEPS = ["run=a/rank=0/step_0", "run=a/rank=0/step_1", "run=a/rank=1/step_0"]
 
 
 class TestDatasets:
+    @pytest.mark.medium
     def test_each_step_is_a_run(self, folder, dataset):
         client = Client(folder)
         rows = client.runs()
@@ -411,6 +412,7 @@ class TestFiles:
         assert set(rows) == {"step.gpurec", "set"}
         assert rows["set"]["refused"] == reason
 
+    @pytest.mark.medium
     def test_the_links_of_a_dataset_are_followed_once_for_all_of_its_steps(self, folder, build, tmp_path, monkeypatch):
         pytest.importorskip("pyarrow")
         with DatasetWriter(tmp_path / "sets" / "set", run="a") as writer:

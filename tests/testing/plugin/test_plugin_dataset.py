@@ -29,6 +29,7 @@ def test_without_gpu():
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.slow)]
 )

@@ -128,6 +128,7 @@ def test_after(simulated_gpu):
 """
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("simulate", [[], ["--gpu-simulate"]], ids=["own", "of the run"])
 @pytest.mark.parametrize(
     "scope", ["class", *(pytest.param(scope, marks=pytest.mark.slow) for scope in ("module", "package")), "session"]
@@ -192,6 +193,7 @@ def test_adds_leaks_itself(gpu, request):
 TOO_LATE = "a GPU marker was added while the test ran, which is too late"
 
 
+@pytest.mark.medium
 def test_markers_count_that_are_added_late(pytester, no_driver):
     result = run(pytester, LATE, "--gpu-report=out.json", "-rs")
     _, tests = report_of(pytester)

@@ -119,6 +119,7 @@ def test_next(simulated_gpu):
 """
 
 
+@pytest.mark.medium
 def test_pytorchs_profiler_has_cupti_for_itself_and_the_rest_is_traced(pytester):
     for name, text in TORCH.items():
         path = pytester.path / name
@@ -139,6 +140,7 @@ def test_pytorchs_profiler_has_cupti_for_itself_and_the_rest_is_traced(pytester)
     assert (following["figures"]["kernels"], following["losses"]) == (1, [])
 
 
+@pytest.mark.medium
 def test_a_session_within_a_step_of_the_test_is_refused_and_the_step_goes_on(pytester):
     source = """
 import collector, pytest

@@ -266,6 +266,7 @@ def test_junit_has_the_figures_as_properties(pytester):
     assert not list(cases["test_needs_a_real_one"].iter("property"))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -405,6 +406,7 @@ def test_step(simulated_gpu, gpu_trace):
         result.stdout.fnmatch_lines(["*the test has written this snapshot from another step*"])
 
 
+@pytest.mark.medium
 def test_a_snapshot_is_a_launch_list_that_people_can_read(pytester, snapshots):
     assert len(list(snapshots.iterdir())) == 3
     (first,) = (path for path in snapshots.iterdir() if path.name == "test_step.json")
@@ -476,6 +478,7 @@ def test_a_snapshot_that_cannot_be_read_is_one_clear_failure(pytester, snapshots
     result.stdout.fnmatch_lines([f"E *Failed: {message}"])
 
 
+@pytest.mark.medium
 def test_a_snapshot_that_cannot_be_written_is_one_clear_failure(pytester):
     (pytester.path / "__gpu_snapshots__").write_text("")
     result = run(pytester, SNAPSHOT.replace("STREAM", "7"), "--gpu-simulate", "--gpu-snapshot-update")

@@ -37,6 +37,7 @@ def linked(index: Path) -> dict[str, Path]:
     return {test: index.parent / unquote(link) for test, link in zip(tests, table["links"], strict=True) if link}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "workers", [pytest.param((), id="alone"), pytest.param(("-n", "2"), id="xdist", marks=pytest.mark.slow)]
 )

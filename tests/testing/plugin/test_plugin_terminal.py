@@ -93,6 +93,7 @@ def test_limits_and_steps(pytester):
     assert {head.index("what") - row.index("1 x kernel") for head, row in zip(heads, rows, strict=True)} == {0}
 
 
+@pytest.mark.medium
 def test_leaks(pytester):
     result = run(pytester, SOURCE + LEAKS)
     result.assert_outcomes(passed=1, errors=1)
@@ -154,6 +155,7 @@ def test_the_table_of_the_run():
     assert_escaped(reporter.text.getvalue(), "test", "remark", "problem", "error")
 
 
+@pytest.mark.medium
 def test_a_job_shows_the_tests_and_the_troubles_on_its_page(pytester, monkeypatch):
     page = pytester.path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))

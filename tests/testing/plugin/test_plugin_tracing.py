@@ -245,6 +245,7 @@ def test_leak(simulated_gpu):
 """
 
 
+@pytest.mark.medium
 def test_a_message_without_a_line_says_how_to_get_it(pytester):
     result = run(pytester, UNASKED.replace("TRACE_ID", str(id(sys.gettrace()))), "--gpu-simulate")
     result.assert_outcomes(passed=1, failed=2, errors=1)
@@ -351,6 +352,7 @@ def test_step(simulated_gpu, gpu_trace):
 """
 
 
+@pytest.mark.medium
 def test_copies_between_gpus_are_recorded_for_their_own_limit_alone(pytester):
     result = run(pytester, PEER_COPIES, "--gpu-trace")
     result.assert_outcomes(passed=3, failed=1, errors=1)
@@ -364,6 +366,7 @@ def test_copies_between_gpus_are_recorded_for_their_own_limit_alone(pytester):
     )
 
 
+@pytest.mark.medium
 def test_a_limit_is_never_judged_on_a_lossy_trace(pytester):
     result = run(pytester, LOSSY, "--gpu-simulate", "--gpu-report=out.json")
     result.assert_outcomes(passed=3, errors=3, skipped=1)
@@ -382,6 +385,7 @@ def test_a_limit_is_never_judged_on_a_lossy_trace(pytester):
     assert tests["test_limit"]["limits"] == [{"name": "kernels", "maximum": 0, "measured": None, "exceeded": None}]
 
 
+@pytest.mark.medium
 def test_where_nothing_can_be_traced_limits_are_errors_and_other_tests_run(pytester, monkeypatch):
     source = """
 import pytest
@@ -446,6 +450,7 @@ def test_good(): pass
     result.assert_outcomes(errors=10, passed=1)
 
 
+@pytest.mark.medium
 def test_a_limit_of_one_case_is_nearer_than_those_of_its_function_and_class(pytester):
     source = """
 import pytest
@@ -467,6 +472,7 @@ class TestOfClass:
     }  # fmt: skip
 
 
+@pytest.mark.medium
 def test_markers_and_fixtures_document_themselves(pytester):
     run(pytester, "", "--markers").stdout.fnmatch_lines(
         ["@pytest.mark.gpu(count=1, *", "@pytest.mark.gpu_limits(**limits): *device_time*", "@pytest.mark.gpu_leaks: *"]

@@ -122,6 +122,7 @@ def test_the_example_in_the_docstring() -> None:
     assert doctest.testmod(simulated_gpu) == (0, 4)
 
 
+@pytest.mark.medium
 def test_a_forked_child_can_leave_the_block_and_open_its_own() -> None:
     program = (
         "import os, sys\n"
