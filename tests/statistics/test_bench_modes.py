@@ -191,7 +191,7 @@ def test_one_mode_is_not_taken_for_two(shape):
 
 
 # At a rate of one in a thousand, more than 12 in 4,000 have a chance of one in a thousand; the seeds are fixed.
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shape", ONE_MODE)
 def test_one_mode_is_taken_for_two_in_at_most_one_of_a_thousand(shape):
     found = {count: taken_for_two(shape, count, 1000) for count in (30, 100, 300, 1000)}

@@ -195,7 +195,7 @@ def program(build, chance):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 6))])
 def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
     chance = random.Random(seed)
     step = written(tmp_path / "step.html", program(build, chance).recording())
@@ -247,7 +247,7 @@ def test_a_graph_in_which_nothing_runs_in_a_part_keeps_its_call(build, tmp_path)
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2))])
 def test_a_part_of_a_step_has_parts_itself(build, tmp_path, seed):
     """It has calls, annotations and work that begin before it."""
     chance = random.Random(seed)
