@@ -154,10 +154,13 @@ uint32_t AnnotationLog::cached_text_id(PathCache& cache, std::string_view text) 
   const bool is_known = line.session == session_ && line.path_id > texts_->first;
   if (!is_known || line.outer != PathCache::kText || line.name != text) {
     const uint64_t before = ranges_without_name_ + names_cut_;
+    line.session = 0;  // until all of it is set: memory may run out
     line.path_id = text_id(text);
-    line.session = before == ranges_without_name_ + names_cut_ ? session_ : 0;  // each range is counted
     line.outer = PathCache::kText;
-    if (line.session != 0) line.name = text;
+    if (before == ranges_without_name_ + names_cut_) {  // otherwise each range is counted
+      line.name = text;
+      line.session = session_;
+    }
   }
   return line.path_id;
 }
@@ -208,10 +211,13 @@ void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& c
   PathCache::Line& line = cache.line_of(outer, place.name);
   const bool is_known = line.session == session_ && line.path_id >= texts_->first;
   if (!is_known || line.outer != outer || line.name != place.name) {
+    line.session = 0;  // until all of it is set: memory may run out
     line.path_id = path_of(outer, place.name, !is_program(entry.owner));
-    line.session = without_name == ranges_without_name_ && cut == names_cut_ ? session_ : 0;  // each is counted
     line.outer = outer;
-    if (line.session != 0) line.name = place.name;
+    if (without_name == ranges_without_name_ && cut == names_cut_) {  // otherwise each range is counted
+      line.name = place.name;
+      line.session = session_;
+    }
   }
   entry.path_id = line.path_id;  // before a text takes the line
   const bool is_range = !is_program(entry.owner);

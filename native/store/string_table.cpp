@@ -1,6 +1,8 @@
 #include "store/string_table.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace collector::store {
 namespace {
@@ -11,6 +13,7 @@ constexpr size_t kBytesBeside = 96;
 }  // namespace
 
 uint32_t StringTable::intern(std::string_view text) {
+  if (text.empty()) return 0;
   if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
   const auto id = first_ + static_cast<uint32_t>(texts_.size());
   ids_.emplace(texts_.emplace_back(text), id);
@@ -37,13 +40,13 @@ void StringTable::forget() {
   first_ = next;  // of a place that no row refers to: the empty text stays number 0
 }
 
-void StringTable::clear() {
-  ids_ = {};
-  texts_ = {};
-  cache_.assign(kCacheLines, CacheLine{});
+// Allocates nothing: a recording is also removed when there is no memory left.
+void StringTable::clear() noexcept {
+  ids_.clear();
+  texts_.erase(std::next(texts_.begin()), texts_.end());  // the empty text stays
+  std::fill(cache_.begin(), cache_.end(), CacheLine{});
   first_ = 0;
   num_bytes_ = 0;
-  intern({});
 }
 
 }  // namespace collector::store

@@ -16,7 +16,7 @@ namespace collector::store {
 // Not thread-safe: it belongs to the decode thread.
 class StringTable {
  public:
-  StringTable() { intern({}); }
+  StringTable() : texts_(1) {}
 
   uint32_t intern(std::string_view text);
 
@@ -42,7 +42,7 @@ class StringTable {
   // numbers run out.
   void forget();
   // Removes all texts; numbers begin at 0.
-  void clear();
+  void clear() noexcept;
 
  private:
   struct CacheLine {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "capture/annotations.h"
 #include "capture/repeated_rows.h"
+#include "failing_allocations.h"
 
 namespace collector::capture {
 namespace {
@@ -84,6 +86,55 @@ TEST_CASE("the numbers of sessions begin again behind the last one, and rows kee
     CHECK(rows[0].end_ns == 4);
     CHECK(rows[1].end_ns == 3);
     for (const store::AnnotationRow& row : rows) CHECK(ids.insert(row.external_id).second);
+  }
+}
+
+TEST_CASE("without memory a range gets no name, and later ones of the thread get their own") {
+  AnnotationLog log;
+  log.begin(false);
+  std::vector<std::string> names;
+  const auto open = [&log](PathCache& cache, const std::string& name, const std::string& payload) {
+    OpenAnnotation entry;
+    entry.owner = 1;
+    RangeTexts texts;
+    texts.payload = payload;
+    log.open(entry, Place{name}, cache, 1, 1, 0, 0, &texts);
+  };
+  // Those with equal ends have one line of the cache.
+  const auto payload_of = [](const std::string& name) { return "payload: " + name + ", and its end"; };
+  const std::string known = "the name of a range";
+  bool has_failed = true;
+  for (size_t number = 1; has_failed; ++number) {
+    const std::string name = "the name " + std::string(50 * number, 'x') + " of a range";
+    const std::string payload = payload_of(name);
+    PathCache cache;
+    open(cache, known, payload_of(known));
+    names.push_back(known);
+    bool is_open = false;
+    {
+      const testing::NoMemory from(number);
+      try {
+        open(cache, name, payload);
+        is_open = true;
+      } catch (const std::bad_alloc&) {
+        is_open = false;
+      }
+      has_failed = testing::NoMemory::has_failed();
+    }
+    CHECK(is_open != has_failed);
+    if (is_open) names.push_back(name);
+    for (const std::string& each : {known, name}) {
+      open(cache, each, payload_of(each));
+      names.push_back(each);
+    }
+  }
+  CHECK(names.size() > 10);
+  std::vector<std::string> paths;
+  const std::vector<store::AnnotationRow> rows = log.take(9, paths);
+  REQUIRE(rows.size() == names.size());
+  for (size_t row = 0; row < rows.size(); ++row) {
+    CHECK(paths[rows[row].name_id] == names[row]);
+    CHECK(paths[rows[row].payload_text_id - 1] == payload_of(names[row]));
   }
 }
 

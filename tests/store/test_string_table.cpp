@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "failing_allocations.h"
 #include "store/string_table.h"
 
 using collector::store::StringTable;
@@ -49,6 +50,19 @@ TEST_CASE("no address is the empty text, and a cleared table begins anew") {
   CHECK(table.intern_address(nullptr) == 0);
   CHECK(table.intern("other") == 1);
   CHECK(table.intern_address(text) == 2);
+}
+
+TEST_CASE("a table is cleared without memory") {
+  StringTable table;
+  for (int i = 0; i < 1000; ++i) table.intern("text" + std::to_string(i));
+  {
+    const collector::testing::NoMemory none(1);
+    table.clear();
+    CHECK(!collector::testing::NoMemory::has_failed());
+  }
+  CHECK(table.texts().size() == 1);
+  CHECK(table.intern("") == 0);
+  CHECK(table.intern("text7") == 1);
 }
 
 TEST_CASE("a text that was forgotten gets another number, and the empty text keeps 0") {
