@@ -225,18 +225,22 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   RangeSelection nvtx_before;
   bool is_selected = false;
   flusher_.reset();
+  const auto undo = [&]() REQUIRES(control_) {
+    roll_back();
+    flusher_.remove();
+    if (is_selected) select_ranges(std::move(nvtx_before));
+  };
   try {
     if (select_ranges != nullptr) nvtx_before = select_ranges(options.nvtx);
     is_selected = select_ranges != nullptr;
     failure = start_tracing(options);
   } catch (const std::exception& error) {  // no memory for the buffers, or no thread
-    failure = Failure{cupti::FailureKind::kCuptiCall, std::string("tracing could not start: ") + error.what(),
-                      "Use fewer or smaller buffers (max_buffers, buffer_bytes)"};
+    undo();                                // first: there may be no memory for the texts either
+    return Failure{cupti::FailureKind::kCuptiCall, std::string("tracing could not start: ") + error.what(),
+                   "Use fewer or smaller buffers (max_buffers, buffer_bytes)"};
   }
   if (failure) {
-    roll_back();
-    flusher_.remove();
-    if (is_selected) select_ranges(std::move(nvtx_before));
+    undo();
     return failure;
   }
   holder_ = options.holder;

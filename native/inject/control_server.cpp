@@ -18,6 +18,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -185,19 +187,28 @@ bool is_awaited(int connection) {
   return ::poll(&state, 1, 0) == 0 || (state.revents & (POLLHUP | POLLERR)) == 0;
 }
 
-void send_fields(int connection, const Fields& fields) {
-  std::string bytes;
-  for (const std::string& field : fields) bytes.append(field).push_back('\0');
-  std::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ssize_t sent = ::send(connection, rest.data(), rest.size(), MSG_NOSIGNAL);
+void send_bytes(int connection, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return;
-    rest.remove_prefix(static_cast<size_t>(sent));
+    bytes.remove_prefix(static_cast<size_t>(sent));
   }
 }
 
+void send_fields(int connection, const Fields& fields) {
+  std::string bytes;
+  for (const std::string& field : fields) bytes.append(field).push_back('\0');
+  send_bytes(connection, bytes);
+}
+
 Fields refusal(const std::string& cause, const std::string& remedy) { return {"error", cause, remedy}; }
+
+// The refusal of a request that failed. Allocates nothing, because that may be what failed.
+void send_failure(int connection, std::string_view cause) {
+  using namespace std::string_view_literals;
+  for (const std::string_view part : {"error\0"sv, cause, "\0\0"sv}) send_bytes(connection, part);
+}
 
 const char* name_of(Holder holder) {
   switch (holder) {
@@ -292,8 +303,10 @@ class ControlServer {
       }
       try {
         answer(connection.get());
+      } catch (const std::bad_alloc&) {
+        send_failure(connection.get(), "the process has no memory left");
       } catch (const std::exception& error) {
-        send_fields(connection.get(), refusal(error.what(), ""));
+        send_failure(connection.get(), error.what());
       }
       // A child that was forked meanwhile has a copy, and keeps it open.
       ::shutdown(connection.get(), SHUT_RDWR);
@@ -422,15 +435,24 @@ class ControlServer {
   std::atomic<int> socket_{-1};
 };
 
-// Never destroyed, because its thread runs to the end of the process. A forked child gets another, whose lock is free.
+// Never destroyed, because its thread runs to the end of the process. A forked child that listens gets another, whose
+// lock is free. Null: this process has never listened.
 std::atomic<ControlServer*> current{nullptr};
 
-ControlServer& server() { return *current.load(std::memory_order_acquire); }
+ControlServer& server() {
+  ControlServer* known = current.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    auto made = std::make_unique<ControlServer>();
+    if (current.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) known = made.release();
+  }
+  return *known;
+}
 
+// In a forked child. Allocates nothing: an exception would end it.
 void leave_to_parent() {
   const threads::NotCancelled not_cancelled;
-  server().leave_to_parent();
-  current.store(new ControlServer(), std::memory_order_release);
+  ControlServer* const of_parent = current.exchange(nullptr, std::memory_order_acq_rel);
+  if (of_parent != nullptr) of_parent->leave_to_parent();
 }
 
 }  // namespace
@@ -438,7 +460,6 @@ void leave_to_parent() {
 std::optional<Failure> listen(const ControlOptions& options) {
   const threads::NotCancelled not_cancelled;
   static const bool is_registered = [] {
-    current.store(new ControlServer(), std::memory_order_release);
     ::pthread_atfork(nullptr, nullptr, leave_to_parent);
     std::atexit(stop_listening);
     return true;

@@ -1,6 +1,8 @@
-// Makes one chosen heap allocation of the decode thread fail. The library is preloaded (LD_PRELOAD) into a test, which
-// calls allocation_failer_arm(n): from then on the n-th operator new of the thread named "collector" throws
-// std::bad_alloc. Allocations inside the simulator belong to CUPTI and are not counted.
+// Makes chosen heap allocations of the collector's threads fail. The library is preloaded (LD_PRELOAD) into a test,
+// which calls allocation_failer_arm(n): from then on the n-th operator new of the threads named "collector" throws
+// std::bad_alloc. After allocation_failer_arm_from(n) all later ones fail, too, as when there is no memory left; after
+// allocation_failer_choose_this_thread() those of the calling thread are meant. Allocations inside the simulator belong
+// to CUPTI and are not counted.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/prctl.h>
@@ -22,11 +24,15 @@ namespace {
 std::atomic<bool> armed{false};
 std::atomic<int64_t> seen{0};
 std::atomic<int64_t> failing{0};
+std::atomic<bool> all_later{false};
+std::atomic<bool> has_chosen{false};
+thread_local bool is_chosen = false;
 std::atomic<uint64_t> failed{0};
 std::atomic<uintptr_t> simulator_begin{0};
 std::atomic<uintptr_t> simulator_end{0};
 
-bool is_decode_thread() {
+bool is_meant() {
+  if (has_chosen.load()) return is_chosen;
   if (syscall(SYS_gettid) == getpid()) return false;
   char name[16] = "";
   return prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "collector") == 0;
@@ -61,9 +67,13 @@ bool is_in_simulator() {
 }
 
 void* allocate(size_t bytes) {
-  if (armed.load() && is_decode_thread() && !is_in_simulator() && ++seen == failing.load()) {
-    ++failed;
-    throw std::bad_alloc();
+  if (armed.load() && is_meant() && !is_in_simulator()) {
+    const int64_t number = ++seen;
+    const int64_t first = failing.load();
+    if (number == first || (all_later.load() && first > 0 && number > first)) {
+      ++failed;
+      throw std::bad_alloc();
+    }
   }
   void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
@@ -72,13 +82,27 @@ void* allocate(size_t bytes) {
 
 }  // namespace
 
-// The `n`-th allocation fails. With 0 none fails, and all are counted.
-EXPORT void allocation_failer_arm(int64_t n) {
+namespace {
+
+void arm(int64_t n, bool with_later) {
   dl_iterate_phdr(find_simulator, nullptr);
   seen = 0;
   failed = 0;
   failing = n;
+  all_later = with_later;
   armed = true;
+}
+
+}  // namespace
+
+// The `n`-th allocation fails. With 0 none fails, and all are counted.
+EXPORT void allocation_failer_arm(int64_t n) { arm(n, false); }
+// The same, and all after it.
+EXPORT void allocation_failer_arm_from(int64_t n) { arm(n, true); }
+// For the rest of the process, and of children that this thread forks.
+EXPORT void allocation_failer_choose_this_thread() {
+  is_chosen = true;
+  has_chosen = true;
 }
 EXPORT void allocation_failer_disarm() { armed = false; }
 EXPORT int64_t allocation_failer_seen() { return seen.load(); }

@@ -148,6 +148,116 @@ def test_a_failed_allocation_between_segments_ends_the_journal_and_not_the_progr
     assert all(kernels == 360 or losses for _, kernels, losses in outcomes)
 
 
+WITHOUT_MEMORY = """
+import ctypes, json, os, socket, sys, warnings
+import collector
+from collector.testing import SimulatedGpu
+
+failer = ctypes.CDLL(sys.argv[1])
+failer.allocation_failer_seen.restype = ctypes.c_int64
+failer.allocation_failer_arm_from.argtypes = [ctypes.c_int64]
+outcomes = []
+
+
+def seen_without_memory(call, *arguments):
+    # Runs with no memory left from the first allocation on, from the second one, and so on; returns what it tells.
+    for number in range(1, 10_000):
+        failer.allocation_failer_arm_from(number)
+        try:
+            outcome = call(*arguments)
+        except MemoryError:
+            outcome = "no memory"
+        has_failed = failer.allocation_failer_seen() >= number
+        failer.allocation_failer_disarm()
+        if not has_failed:
+            return
+        yield outcome
+"""
+"""The begin of programs in which all later allocations of a thread fail, too."""
+
+
+def run_without_memory(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MEMORY + program, str(LIBRARY)],
+        env={**os.environ, "LD_PRELOAD": str(LIBRARY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
+def test_a_session_that_does_not_begin_for_lack_of_memory_leaves_room_for_the_next() -> None:
+    program = """
+def session():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with collector.trace() as step:
+            pass
+    return [str(each.message) for each in caught]
+
+
+failer.allocation_failer_choose_this_thread()
+with SimulatedGpu() as gpu:
+    assert session() == []
+    for messages in seen_without_memory(session):
+        assert messages != [], "it was traced without memory"
+        with collector.trace(strict=True) as step:
+            gpu.launch("kernel")
+        assert len(step.kernels) == 1 and step.ledger.complete
+        outcomes.append(messages)
+print(len(outcomes))
+"""
+    assert int(run_without_memory(program)) > 50
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
+def test_a_request_from_outside_for_which_there_is_no_memory_is_refused() -> None:
+    program = """
+def ask():
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(60)
+        asking.connect(f"\\0collector-{os.getpid()}")
+        asking.sendall(b"status\\0")
+        asking.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: asking.recv(4096), b"")).decode().split("\\0")
+
+
+with SimulatedGpu():
+    collector.listen(strict=True)
+    outcomes = list(seen_without_memory(ask))
+    assert ask()[0] == "ok"
+print(json.dumps(outcomes))
+"""
+    outcomes = json.loads(run_without_memory(program))
+    assert len(outcomes) > 2
+    assert all(outcome == ["error", "the process has no memory left", "", ""] for outcome in outcomes)
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
+def test_a_program_that_listens_can_fork_without_memory() -> None:
+    """The child may listen as well, once there is some."""
+    program = """
+failer.allocation_failer_choose_this_thread()
+with SimulatedGpu():
+    collector.listen(strict=True)
+failer.allocation_failer_arm_from(1)
+child = os.fork()
+failer.allocation_failer_disarm()
+if child == 0:
+    from collector import _native
+    assert _native.listening_at() == b""
+    collector.listen(strict=True)
+    assert _native.listening_at().endswith(str(os.getpid()).encode())
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run_without_memory(program) == "7\n"
+
+
 # A thread's stack is larger than what may be mapped, and larger than those that the C library keeps for reuse.
 WITHOUT_THREADS = """
 import json, resource, signal
