@@ -66,15 +66,20 @@ bool Journal::is_of_file(int descriptor) const {
   return ::fstat(descriptor, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
 }
 
+// Something else may be in the file's place by now: the decode thread, which the end of a session waits for, must not
+// wait for the reader of a pipe, and no terminal may become that of a daemon.
 bool Journal::open_again() {
-  file_ = beyond_standard_files(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file_ >= 0 && is_still_open() && ::lseek(file_, 0, SEEK_END) >= 0) return true;
-  const bool is_elsewhere = file_ >= 0 || errno == ENOENT;
+  const int file = beyond_standard_files(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const int error = errno;
+  file_ = file;
+  // The number of a removed file is soon that of another one.
+  if (file >= 0 && is_still_open() && ::lseek(file, 0, SEEK_END) == static_cast<off_t>(num_bytes_)) return true;
+  file_ = -1;
+  if (file >= 0) ::close(file);
+  const bool is_elsewhere = file >= 0 || error == ENOENT || error == ENXIO;  // the last one: a pipe without a reader
   trouble_ = "the program closed its file, which ";
   trouble_ +=
-      is_elsewhere ? "is no longer in its place" : std::string("cannot be opened again: ") + std::strerror(errno);
-  if (file_ >= 0) ::close(file_);
-  file_ = -1;
+      is_elsewhere ? "is no longer in its place" : std::string("cannot be opened again: ") + std::strerror(error);
   return false;
 }
 
@@ -85,14 +90,17 @@ bool Journal::is_in_its_folder() const {
 
 void Journal::remove() {
   close();
-  if (is_ours_) ::unlink(path_.c_str());
+  struct stat info{};
+  const bool is_there = is_ours_ && ::lstat(path_.c_str(), &info) == 0;
+  const bool is_unchanged = S_ISREG(info.st_mode) && info.st_size == static_cast<off_t>(num_bytes_);
+  if (is_there && is_unchanged) ::unlink(path_.c_str());  // otherwise the program has put something in its place
   is_ours_ = false;
 }
 
 void Journal::give_up(const std::string& why) {
-  trouble_ = why;
   set_flag(FrameFlag::kBrokeOff);
   close();
+  trouble_ = why;
 }
 
 void Journal::set_flag(FrameFlag flag) {
@@ -161,9 +169,9 @@ void Journal::state(const std::map<std::string, std::string>& texts, const std::
 template <typename Fill>
 void Journal::write_frame(Fill fill, FrameFlag flag) {
   if (file_ < 0) return;
-  if (!is_still_open() && !open_again()) return;
-  if (!is_in_its_folder()) return give_up("its file was removed");
   try {
+    if (!is_still_open() && !open_again()) return;
+    if (!is_in_its_folder()) return give_up("its file was removed");
     frame_.assign(kFrameHead, 0);
     fill();
     const uint64_t bytes = frame_.size() - kFrameHead;

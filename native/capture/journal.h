@@ -55,7 +55,7 @@ class Journal {
   // Closes the file, which stays.
   void close();
 
-  // Closes the file and deletes it, if this object created it.
+  // Closes the file and deletes it, if this object created it and it is in its place still.
   void remove();
 
   // Ends the journal early: the frames already written stay, the first one says that the journal broke off, as far as

@@ -265,8 +265,8 @@ void JournalSegments::remove() {
 }
 
 void JournalSegments::give_up(const std::string& why) {
-  trouble_ = why;
   if (file_) file_->give_up(why);
+  trouble_ = why;
 }
 
 }  // namespace collector::capture

@@ -455,6 +455,45 @@ print(*(warning.message for warning in told), sep="\\n")
         assert of_the_journal == f"the journal {journal} broke off before anything was in it: File too large"
 
 
+IN_PLACE_OF_A_JOURNAL = """
+import os, pathlib, sys, time, warnings
+import collector
+from collector.testing import SimulatedGpu
+
+path = pathlib.Path(sys.argv[1])
+with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    with collector.trace(journal=path, buffer_bytes=4096) as step:
+        gpu.launch("kernel")
+        with_path = [file for file in pathlib.Path("/proc/self/fd").iterdir() if file.resolve() == path]
+        assert with_path, "the journal is not open"
+        for file in with_path:
+            os.close(int(file.name))
+        path.unlink()
+        if sys.argv[2] == "pipe":
+            os.mkfifo(path)
+        else:
+            path.write_text("of the program")
+        for _ in range(200):
+            gpu.launch("kernel")
+        gpu.synchronize()
+    [broke_off] = [str(warning.message) for warning in told if "broke off" in str(warning.message)]
+    assert "the program closed its file, which is no longer in its place" in broke_off, broke_off
+    assert len(step.kernels) == 201
+    assert path.is_fifo() or path.read_text() == "of the program"
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("other", ["pipe", "file"])
+def test_a_journal_that_was_closed_is_not_continued_in_what_took_its_place(other, tmp_path):
+    """Nobody reads the pipe, and no thread of ours waits for that."""
+    path = tmp_path.resolve() / "run.journal"
+    program = [sys.executable, "-c", IN_PLACE_OF_A_JOURNAL, str(path), other]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_forked_child_leaves_it_alone(gpu, tmp_path):
     journal = tmp_path / "step.journal"
     with collector.trace(journal=journal) as step:
