@@ -38,7 +38,7 @@ constexpr const char* kProgram = "/proc/self/exe";
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
-    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return;
     struct stat info{};
     if (::fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {

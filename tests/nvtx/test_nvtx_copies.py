@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from collector.testing.simulator.simulator_library import library_path
 from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
 from tests.support.nvtx_headers import include_folder, write_cuda_types
 from tests.support.nvtx_package import require_nvtx_package
@@ -323,3 +324,22 @@ def test_a_library_whose_file_was_replaced_is_not_read_by_the_new_file(
 
     assert states("") == ["unknown"]
     assert states("-known") == ["fresh", "fresh"]  # the file was read before
+
+
+NO_LIBRARY_ANY_MORE = """
+import ctypes, os, sys
+from collector import _native
+
+ctypes.CDLL(sys.argv[1])
+os.unlink(sys.argv[1])
+os.mkfifo(sys.argv[1])
+print([library for library, _ in _native.nvtx_copies() if library == sys.argv[1]])
+"""
+
+
+@pytest.mark.medium
+def test_a_pipe_in_the_place_of_a_library_is_not_waited_for(tmp_path: Path) -> None:
+    library = shutil.copy(library_path(), tmp_path / "library.so")
+    command = [sys.executable, "-c", NO_LIBRARY_ANY_MORE, library]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
