@@ -110,8 +110,9 @@ Address address_of(const std::string& folder) {
   return address;
 }
 
+// An owner that takes no more connections is not waited for.
 bool has_owner(const Address& address) {
-  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return ::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED;
 }
 
@@ -120,9 +121,11 @@ int listening_socket(const Address& address, bool is_file) {
   Descriptor socket(capture::beyond_standard_files(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   if (socket.get() < 0) return -1;
   int result = ::bind(socket.get(), address.get(), address.size);
-  if (result != 0 && errno == EADDRINUSE && is_file && !has_owner(address)) {
-    ::unlink(address.name.sun_path);
-    result = ::bind(socket.get(), address.get(), address.size);
+  if (result != 0 && errno == EADDRINUSE && is_file) {
+    const bool is_free = !has_owner(address);
+    if (is_free) ::unlink(address.name.sun_path);
+    errno = EADDRINUSE;
+    if (is_free) result = ::bind(socket.get(), address.get(), address.size);
   }
   if (result != 0 || ::listen(socket.get(), kBacklog) != 0) return -1;
   if (is_file) ::chmod(address.name.sun_path, S_IRUSR | S_IWUSR);

@@ -841,6 +841,29 @@ wait = sys.stdin.read
     assert list(folder.iterdir()) == []
 
 
+def test_a_socket_of_a_process_that_takes_no_more_connections_is_not_waited_for(tmp_path):
+    """Processes of several containers have one number, and one of them is stopped."""
+    tmp_path.chmod(0o700)
+    program = """
+import os, socket, sys
+import collector
+name = f"{sys.argv[1]}/collector-{os.getpid()}.sock"
+with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as waiting:
+    other.bind(name)
+    other.listen(0)
+    waiting.connect(name)
+    try:
+        collector.listen(sys.argv[1], strict=True)
+    except collector.CollectorError as error:
+        print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no socket can be made: Address already in use" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("mode", "text"), [(0o777, "is not this user's alone. Name a folder"), (None, "Make the folder first")]
 )
