@@ -33,6 +33,7 @@ void RangeLog::begin(bool follow, bool forget) {
   ended_.clear();
   text_ids_.clear();
   texts_.clear();
+  num_text_bytes_ = 0;
   shared_ids_.clear();
   first_shared_ = 0;
   num_rows_ = 0;
@@ -48,12 +49,14 @@ uint32_t RangeLog::text_id(std::string_view text, Lack& lack) {
     lack.is_cut = true;
     return text_id(store::cut_name(text), lack);
   }
-  if (texts_.size() >= kMostTexts && text != AnnotationLog::kManyNames) {
+  const bool is_too_much = texts_.size() >= kMostTexts || num_text_bytes_ + text.size() > kMostTextBytes;
+  if (is_too_much && text != AnnotationLog::kManyNames) {
     lack.is_replaced = true;
     return text_id(AnnotationLog::kManyNames, lack);
   }
   const auto id = static_cast<uint32_t>(texts_.size());
   text_ids_.emplace(texts_.emplace_back(text), id);
+  num_text_bytes_ += text.size();
   return id;
 }
 
@@ -143,6 +146,7 @@ void RangeLog::forget_texts() {
   std::deque<std::string> before;
   before.swap(texts_);
   text_ids_.clear();
+  num_text_bytes_ = 0;
   Lack lack;
   const auto keep = [&](store::NvtxRangeRow& row) REQUIRES(mutex_) {
     for (uint32_t* const text : texts_of(row)) *text = text_id(before[*text], lack);

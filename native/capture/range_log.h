@@ -29,9 +29,11 @@ struct OpenRangeChanges {
 // Thread-safe. The lock is never held around a CUPTI call.
 class RangeLog {
  public:
-  // Numbers of texts and of rows that a session can keep, or a part of it whose texts the store forgets; beyond the
-  // first, texts are replaced by kManyNames, beyond the second, ranges are not kept. Both are counted.
+  // Numbers of texts and their bytes, and of rows, that a session can keep, or a part of it whose texts the store
+  // forgets; beyond the first two, texts are replaced by kManyNames, beyond the last one, ranges are not kept. Both are
+  // counted.
   static constexpr size_t kMostTexts = size_t{1} << 17;
+  static constexpr size_t kMostTextBytes = size_t{64} << 20;
   static constexpr size_t kMostRows = size_t{1} << 22;
 
   // Begins a new session. `follow`: take_open_changes() will be called; `forget`: rows are kept no longer than until
@@ -101,6 +103,7 @@ class RangeLog {
   std::vector<store::NvtxRangeRow> ended_ GUARDED_BY(mutex_);
   std::deque<std::string> texts_ GUARDED_BY(mutex_);  // a deque never moves its strings
   std::unordered_map<std::string_view, uint32_t> text_ids_ GUARDED_BY(mutex_);
+  size_t num_text_bytes_ GUARDED_BY(mutex_) = 0;
   // Of the thread that moves the rows: the store's numbers of texts_.
   std::vector<uint32_t> shared_ids_;
   uint32_t first_shared_ = 0;  // StringTable::first of them
