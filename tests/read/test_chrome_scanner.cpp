@@ -126,11 +126,20 @@ TEST_CASE("text that is no JSON ends the trace where it begins") {
 }
 
 TEST_CASE("values nest up to a limit") {
-  const auto nested = [](size_t depth) {
-    return "[{\"ph\":\"X\",\"args\":{\"a\":" + std::string(depth, '[') + std::string(depth, ']') + "}}]";
+  const auto in_argument = [](const std::string& value) {
+    return scanned("[{\"ph\":\"X\",\"args\":{\"a\":" + value + "}}]");
   };
-  CHECK(scanned(nested(200))->is_closed());
-  CHECK(std::string(scanned(nested(300))->failure()) == "nested too deeply");
+  const auto lists = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  const auto objects = [](size_t depth) {
+    std::string text = "0";
+    for (size_t i = 0; i < depth; ++i) text = "{\"a\":" + text + "}";
+    return text;
+  };
+  constexpr size_t kMost = JsonCursor::kMaxDepth - 3;  // the list of events, the event and its arguments are around it
+  CHECK(in_argument(lists(kMost))->is_closed());
+  CHECK(in_argument(objects(kMost))->is_closed());
+  CHECK(std::string(in_argument(lists(kMost + 1))->failure()) == "nested too deeply");
+  CHECK(std::string(in_argument(objects(kMost + 1))->failure()) == "nested too deeply");
   CHECK(std::string(scanned(std::string(1 << 20, '['))->failure()) == "nested too deeply");
   CHECK(std::string(scanned("{\"a\":" + std::string(1 << 20, '{'))->failure()) == "no JSON");
 }
@@ -186,6 +195,27 @@ TEST_CASE("whole numbers of any length are read, in pieces of any size") {
     CHECK(number(5) == 0);
   }
   CHECK(scanned(R"([{"ph":"X","args":{"a":01}}])")->failure() != nullptr);
+}
+
+TEST_CASE("a column has the numbers on both sides of 32 bits") {
+  const std::vector<int64_t> numbers = {0, 4294967295, 4294967296, -1, INT64_MAX, -INT64_MAX};
+  for (size_t most = 1; most <= numbers.size(); ++most) {  // a column is widened by one of them
+    std::string text = "[";
+    for (size_t i = 0; i < most; ++i) text += R"({"ph":"X","args":{"a":)" + std::to_string(numbers[i]) + "}},";
+    const auto scanner = scanned(text);
+    for (size_t i = 0; i < most; ++i) {
+      const auto row = static_cast<int64_t>(i);
+      int64_t value = 7;
+      scanner->numbers(0).gather(&row, 1, 8, &value);
+      CHECK(value == numbers[i]);
+    }
+  }
+}
+
+TEST_CASE("a low surrogate stands for a character only behind a high one") {
+  const auto scanner = scanned(R"([{"ph":"X","name":"\u0041\udc00","cat":"\udc00\ud800\u0041\ud83d\ude00"}])");
+  CHECK(scanner->text(scanner->events()[0].name) == "A?");
+  CHECK(scanner->text(scanner->events()[0].category) == "??A\U0001F600");
 }
 
 TEST_CASE("bytes that are not UTF-8 are counted once, where they are") {

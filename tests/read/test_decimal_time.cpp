@@ -43,6 +43,8 @@ TEST_CASE("a time may have an exponent") {
 
 TEST_CASE("146 years are no time, and neither is what is no number") {
   CHECK(nanoseconds_of_microseconds("4611686018427387.903") == collector::read::kMaxNanoseconds - 1);
+  CHECK(nanoseconds_of_microseconds("-4611686018427387.903") == 1 - collector::read::kMaxNanoseconds);
+  CHECK(nanoseconds_of_microseconds("4.6116860184273879030e15") == collector::read::kMaxNanoseconds - 1);
   for (const char* const text : {"",
                                  "-",
                                  "+",

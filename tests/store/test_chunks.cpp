@@ -86,6 +86,21 @@ TEST_CASE("removal keeps the order of the other rows, and the list goes on growi
   }
 }
 
+TEST_CASE("the rows that stay may be those of whole blocks") {
+  Blocks blocks;
+  for (const size_t whole : {size_t{1}, size_t{2}}) {
+    Rows rows(blocks);
+    fill(rows, 2 * Rows::kRows + 5);
+    const size_t kept = whole * Rows::kRows;
+    rows.remove_if([kept](const Row& row) { return row.number >= kept; });
+    REQUIRE(rows.size() == kept);
+    CHECK(numbers(rows).back() == kept - 1);
+    fill(rows, 2);
+    CHECK(rows.size() == kept + 2);
+    CHECK(numbers(rows).back() == 1);
+  }
+}
+
 TEST_CASE("taking all rows gives each once and leaves an empty list") {
   Blocks blocks;
   Rows rows(blocks);
