@@ -1,5 +1,7 @@
 // Buffers of activity records: handed out zeroed, counted, taken back once, and distinguished by session and pool.
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +22,14 @@ constexpr size_t kBytes = 64 * 1024;
 
 bool is_zero(const uint8_t* data, size_t num_bytes) {
   return std::all_of(data, data + num_bytes, [](uint8_t byte) { return byte == 0; });
+}
+
+// The whole pages of a buffer that are in memory. A buffer begins with a page.
+size_t resident_pages(uint8_t* data, size_t num_bytes) {
+  const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages(num_bytes / page_bytes);
+  REQUIRE(::mincore(data, pages.size() * page_bytes, pages.data()) == 0);
+  return static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; }));
 }
 
 }  // namespace
@@ -52,6 +62,42 @@ TEST_CASE("a buffer comes back zeroed, with the session that it was handed to") 
   pool.recycle(*done);
   CHECK(pool.acquire(8) == data);
   CHECK(is_zero(data, kBytes));
+}
+
+TEST_CASE("a record that CUPTI has begun behind the end of the others is zeroed, too") {
+  BufferPool pool(kBytes, 1);
+  uint8_t* const data = pool.acquire(1);
+  std::memset(data, 0xAB, 5000 + 512);  // no record is longer
+  pool.complete(data, 5000);
+  pool.recycle(*pool.take_completed());
+  CHECK(pool.acquire(1) == data);
+  CHECK(is_zero(data, kBytes));
+}
+
+TEST_CASE("the buffers of earlier requests are told from later ones") {
+  BufferPool pool(kBytes, 3);
+  uint8_t* const first = pool.acquire(1);
+  pool.acquire(1);
+  const uint64_t requested = pool.requested();
+  pool.acquire(1);
+  CHECK(pool.outstanding(1, requested) == 2);
+  CHECK(pool.outstanding(1) == 3);
+  pool.complete(first, 8);
+  pool.recycle(*pool.take_completed());
+  CHECK(pool.outstanding(1, requested) == 1);
+  CHECK(pool.acquire(1) == first);
+  CHECK(pool.outstanding(1, requested) == 1);
+}
+
+TEST_CASE("released pages leave the memory of the process") {
+  BufferPool pool(1 << 20, 2);
+  uint8_t* const data = pool.acquire(1);
+  CHECK(resident_pages(data, 1 << 20) > 0);
+  pool.complete(data, 8);
+  pool.recycle(*pool.take_completed());
+  pool.release_pages(0);
+  CHECK(pool.mapped_bytes() == 0);
+  CHECK(resident_pages(data, 1 << 20) == 0);
 }
 
 TEST_CASE("pages that are returned are of no other buffer, whatever the size of buffers") {
