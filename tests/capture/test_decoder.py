@@ -214,6 +214,16 @@ def row(decoded: dict[str, Any], table: str, index: int = 0) -> dict[str, int]:
     return {column: int(values[index]) for column, values in decoded["tables"][table].items()}
 
 
+@pytest.mark.parametrize("cuda", [CUDA_VERSIONS[0], CUDA_VERSIONS[-1]])
+def test_any_record_may_be_the_last_one_of_a_buffer(cuda: int) -> None:
+    versioned = (kernel, memcpy, memcpy_peer, memset, synchronization, overhead, memory_operation, jit)
+    for last in [*(make(cuda) for make in versioned), api(5), external_correlation()]:
+        counters = _native.decode_buffer(kernel(cuda) + last, cuda)["counters"]
+        assert counters == {"records_decoded": 2, "records_unknown_kind": 0, "bytes_unparsed": 0}
+        counters = _native.decode_buffer(kernel(cuda) + last[:-8], cuda)["counters"]
+        assert counters == {"records_decoded": 1, "records_unknown_kind": 0, "bytes_unparsed": len(last) - 8}
+
+
 @pytest.mark.parametrize("cuda", CUDA_VERSIONS)
 def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
     buffer = b"".join(

@@ -55,6 +55,23 @@ def launch_in_pieces(gpu: SimulatedGpu, pieces: int = 30, launches: int = 40) ->
 
 
 @pytest.mark.medium
+def test_names_of_written_rows_are_forgotten_within_a_segment(gpu, tmp_path):
+    """A program that makes a kernel of a new name for each step keeps no more than 4 MiB of them in memory."""
+    journal = tmp_path / "run.journal"
+    step = streamed(journal, segment_bytes=1 << 30)
+    with step:
+        for name in ["at_both_ends", *(f"{number}_".ljust(4000, "x") for number in range(1500)), "at_both_ends"]:
+            gpu.launch(name)
+            if name.startswith("1"):
+                gpu.synchronize()
+        gpu.synchronize()
+    (segment,) = segments_of(journal)
+    assert segment.read_bytes().count(b"at_both_ends") == 2
+    assert step.recording.kernels.names().count("at_both_ends") == 2
+    assert len(set(step.recording.kernels.names())) == 1501
+
+
+@pytest.mark.medium
 def test_segments_together_are_the_whole(gpu, tmp_path):
     journal = tmp_path / "run.journal"
     step = streamed(journal)
