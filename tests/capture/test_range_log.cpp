@@ -69,4 +69,42 @@ TEST_CASE("texts that the store has forgotten make room for others, those of ope
   CHECK(store.strings[store.rows.of<store::NvtxRangeRow>()[0].name_id] == "open");
 }
 
+TEST_CASE("rows that were moved make room for others in a session that keeps none") {
+  RangeLog log;
+  log.begin(false, true);
+  store::Store store;
+  RangeTexts texts;
+  texts.name = "mark";
+  constexpr size_t kAtOnce = size_t{1} << 18;
+  size_t moved = 0;
+  for (size_t count = 0; count <= RangeLog::kMostRows; count += kAtOnce) {
+    for (size_t i = 0; i < kAtOnce; ++i) log.mark(texts, 1, 1);
+    moved += log.move_to(store, 0);
+    store.clear_rows();
+  }
+  CHECK(log.lost() == 0);
+  CHECK(moved == RangeLog::kMostRows + kAtOnce);
+}
+
+TEST_CASE("the latest of many open ranges are stated again") {
+  RangeLog log;
+  log.begin(true, true);
+  store::Store store;
+  RangeTexts texts;
+  texts.name = "open";
+  constexpr size_t kOpen = RangeLog::kMostStatedAgain + 3;
+  uint64_t last = 0;
+  for (size_t i = 0; i < kOpen; ++i) last = log.start(texts, 1, 1);
+  CHECK(log.move_to(store, 0) == kOpen);
+  CHECK(log.take_open_changes().opened.size() == kOpen);
+  log.move_to(store, 0);
+  CHECK(log.take_open_changes().opened.empty());
+  log.state_open_again();
+  log.move_to(store, 0);
+  const OpenRangeChanges changes = log.take_open_changes();
+  REQUIRE(changes.opened_ids.size() == RangeLog::kMostStatedAgain);
+  CHECK(changes.opened.size() == RangeLog::kMostStatedAgain);
+  for (const uint64_t id : changes.opened_ids) CHECK(id > last - RangeLog::kMostStatedAgain);
+}
+
 }  // namespace collector::capture

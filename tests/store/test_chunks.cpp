@@ -1,5 +1,7 @@
 // Lists of rows: growth from a small piece to blocks, removal, and memory that is released on the way.
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <new>
@@ -115,6 +117,20 @@ TEST_CASE("taking all rows gives each once and leaves an empty list") {
   CHECK(rows.empty());
   fill(rows, 3);
   CHECK(numbers(rows) == std::vector<uint64_t>{0, 1, 2});
+}
+
+TEST_CASE("blocks beyond the stock go back to the system") {
+  Blocks blocks(Blocks::kBlockBytes);
+  void* const first = blocks.take();
+  void* const second = blocks.take();
+  const auto is_mapped = [](void* block) {
+    std::vector<unsigned char> pages(Blocks::kBlockBytes / static_cast<size_t>(::sysconf(_SC_PAGESIZE)));
+    return ::mincore(block, Blocks::kBlockBytes, pages.data()) == 0;
+  };
+  blocks.give(first);
+  blocks.give(second);
+  CHECK(is_mapped(first));
+  CHECK(!is_mapped(second));
 }
 
 TEST_CASE("a block that was given back is used again") {

@@ -21,4 +21,22 @@ TEST_CASE("A store whose rows are removed forgets their streams, and keeps their
   CHECK(store.strings.texts().size() == 1);  // the empty one
 }
 
+TEST_CASE("Sorted rows with the same times stay in the order in which they came") {
+  Store store;
+  constexpr uint32_t kRows = 2000;
+  for (uint32_t number = 0; number < kRows; ++number) {
+    KernelRow row{};
+    row.start_ns = number % 7;
+    row.grid_x = static_cast<int32_t>(number);
+    store.append<KernelRow>({0, 1, 7}) = row;
+  }
+  store.sort();
+  const auto& rows = store.streams().begin()->second.rows.of<KernelRow>();
+  REQUIRE(rows.size() == kRows);
+  for (size_t row = 1; row < kRows; ++row) {
+    const bool is_later = rows[row - 1].start_ns < rows[row].start_ns;
+    CHECK((is_later || (rows[row - 1].start_ns == rows[row].start_ns && rows[row - 1].grid_x < rows[row].grid_x)));
+  }
+}
+
 }  // namespace collector::store
