@@ -102,7 +102,7 @@ class StepEvents:
         self,
         device: int,
         *,
-        describe: Callable[[bytes, bytes], tuple[int, bytes]],
+        describe: Callable[[bytes, bytes, bool], tuple[int, bytes]],
         stat_number: Callable[[str], int],
         origin_ns: int,
         shift_ns: int,

@@ -457,8 +457,9 @@ def _add_stream(built: Plane, device: _Device, part: _Part, only: list[int] | No
     rank = of_run if of_run in part.causes or task is None else f"rank {task[2]}"
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
 
-    def describe(message: bytes, activity: bytes) -> tuple[int, bytes]:
-        name, content, stats = _work(built, NodeExecStats.FromString(message), Activity.FromString(activity))
+    def describe(message: bytes, activity: bytes, is_copy: bool) -> tuple[int, bytes]:
+        node, columns = NodeExecStats.FromString(message), Activity.FromString(activity)
+        name, content, stats = _work(built, node, columns, is_copy=is_copy)
         line.contents[content] = None
         return built.event(name), stats_fields([built.number("_ct", _STEP_CONTEXT), *stats])
 
@@ -485,8 +486,11 @@ def _add_stream(built: Plane, device: _Device, part: _Part, only: list[int] | No
     return drawn, left_out
 
 
-def _work(built: Plane, node: NodeExecStats, columns: Activity) -> tuple[str, str, list[XStat]]:
-    """The name of an event of a stream, the kind of work, and the stats that do not depend on times and ids."""
+def _work(built: Plane, node: NodeExecStats, columns: Activity, *, is_copy: bool) -> tuple[str, str, list[XStat]]:
+    """The name of an event of a stream, the kind of work, and the stats that do not depend on times and ids.
+
+    ``is_copy``: it is a copy, although name and label state none.
+    """
     label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
     if columns.kind:
         op, activity = recorded_op(node)
@@ -498,6 +502,10 @@ def _work(built: Plane, node: NodeExecStats, columns: Activity) -> tuple[str, st
     if columns.kind:
         name, content = _add_columns(built, node, columns, activity, stats)
         return name, content, stats
+    if is_copy:
+        name = f"Memcpy{copy_kind_name(0)}"
+        stats.append(built.text(profile_stats.MEMCPY_DETAILS, f"kind:{_word(copy_kind_name(0))}"))
+        return name, name, stats
     copy = _COPY.match(activity or op) or _COPY.match(label)
     if activity.startswith("MEMSET") or copy:
         kind = (copy[1] or copy[2]) if copy else ""
@@ -631,7 +639,7 @@ def _lines_of_threads(
 ) -> tuple[list[tuple[int, int, int, bytes]], int, int]:
     """The lines of a device with rows of threads; see the extension's ``StepEvents.lines``."""
 
-    def describe(message: bytes, activity: bytes) -> tuple[int, bytes]:
+    def describe(message: bytes, activity: bytes, _: bool) -> tuple[int, bytes]:
         node = NodeExecStats.FromString(message)
         return built.event(node.node_name or "unknown"), stats_fields(
             _row_stats(built, node, Activity.FromString(activity), part)

@@ -116,10 +116,10 @@ class MessageEvents {
                   const std::optional<std::vector<uint32_t>>& only) const {
     times_of(device);
     LineOptions options;
-    options.describe = [&](std::string_view node, std::string_view activity) {
+    options.describe = [&](std::string_view node, std::string_view activity, bool is_copy) {
       const GilAcquire gil;
-      const auto [name, stats] = py::cast<std::pair<uint64_t, py::bytes>>(
-          call_python(describe, py::bytes(node.data(), node.size()), py::bytes(activity.data(), activity.size())));
+      const auto [name, stats] = py::cast<std::pair<uint64_t, py::bytes>>(call_python(
+          describe, py::bytes(node.data(), node.size()), py::bytes(activity.data(), activity.size()), is_copy));
       return EventDescription{name, std::string(stats)};
     };
     options.stat_number = [&](std::string_view name) {
@@ -249,8 +249,9 @@ void bind_xspace(py::module_& module) {
            "The events of a device, in order: for each line its thread, the process that it is apart for (0: none), "
            "the\nprocess of its calls (0: not known) and the fields of an XLine. And the numbers of nodes drawn, and "
            "of nodes\nwithout a possible time.\n\n"
-           "`describe(node, activity)` returns the number of the name and the fields of an XEvent that all nodes have "
-           "which\ndiffer from this one in times and ids alone. `detail_stats` are those of each of the `op_details`, "
+           "`describe(node, activity, is_copy)` returns the number of the name and the fields of an XEvent that all "
+           "nodes have\nwhich differ from this one in times and ids alone; `is_copy`: only the place of the node "
+           "states that it is a copy. `detail_stats` are those of each of the `op_details`, "
            "and\n`event_stats` those of calls by correlation id.");
 }
 

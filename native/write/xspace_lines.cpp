@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "draw/step_drawing.h"
+#include "stepstats/activity.h"
 #include "stepstats/devices.h"
 #include "stepstats/typed_activity.h"
 #include "stepstats/wire_sink.h"
@@ -57,8 +58,9 @@ constexpr bool is_beside_description(uint32_t field) {
 }
 
 // A text that is equal for nodes with the same description.
-void make_key(const Node& node, std::string_view activity, std::string& key) {
+void make_key(const Node& node, std::string_view activity, bool is_copy, std::string& key) {
   key.clear();
+  key.push_back(is_copy ? '\1' : '\0');
   put_varint(key, node.name.size());
   key.append(node.name);
   put_varint(key, node.label.size());
@@ -98,6 +100,7 @@ struct TimedNode {
   Span span;
   std::string_view message;
   uint32_t index;
+  bool is_copy;
 };
 
 // Finds the lines of nodes, and makes a new one where there is none.
@@ -141,7 +144,7 @@ class EventWriter {
   explicit EventWriter(const LineOptions& options) : options_(options) {}
 
   void put(const TimedNode& timed, const Node& node, std::string_view activity, TableKind kind, std::string& line) {
-    const EventDescription& description = describe(timed.message, node, activity);
+    const EventDescription& description = describe(timed, node, activity);
     event_.clear();
     put_number(event_, kEventMetadata, description.name);
     const uint64_t start_ns = static_cast<uint64_t>(timed.span.start_ns) + static_cast<uint64_t>(options_.shift_ns);
@@ -166,12 +169,12 @@ class EventWriter {
   }
 
  private:
-  const EventDescription& describe(std::string_view message, const Node& node, std::string_view activity) {
-    make_key(node, activity, key_);
+  const EventDescription& describe(const TimedNode& timed, const Node& node, std::string_view activity) {
+    make_key(node, activity, timed.is_copy, key_);
     const auto found = descriptions_.find(key_);
     if (found != descriptions_.end()) return found->second;
     if (descriptions_.size() == kMostDescriptions) descriptions_.clear();
-    return descriptions_.emplace(key_, options_.describe(message, activity)).first->second;
+    return descriptions_.emplace(key_, options_.describe(timed.message, activity, timed.is_copy)).first->second;
   }
 
   void put_stat(const char* name, uint32_t field, uint64_t value) {
@@ -234,6 +237,48 @@ StepEvents::StepEvents(const StepStats& step) : step_(&step), times_(draw::drawa
     }
     if (activities_[at].size() != step.devices()[at].num_nodes) activities_[at] = {};
   }
+  mark_unnamed_copies(names);
+}
+
+// TensorFlow gives the copies and memsets that an op makes by itself the name of the op, under the stream and under
+// `memcpy`.
+void StepEvents::mark_unnamed_copies(const std::vector<DeviceName>& names) {
+  copies_.resize(names.size());
+  std::map<std::string_view, std::unordered_map<std::string, int64_t>> unnamed;  // by GPU
+  stepstats::KernelNames no_names;
+  stepstats::Activity activity;
+  const auto has_columns = [&](size_t device, uint32_t node, std::string_view activity) {
+    return !activity.empty() || (!activities_[device].empty() && !activities_[device][node].empty());
+  };
+  for (size_t at = 0; at < names.size(); ++at) {
+    if (names[at].kind != DeviceKind::kCopies) continue;
+    uint32_t index = 0;
+    step_->for_each_node(step_->devices()[at], [&](const Node& node) {
+      const uint32_t number = index++;
+      if (has_columns(at, number, node.activity)) return;
+      stepstats::read_gpu_activity(node, no_names, activity);
+      if (activity.category != stepstats::Category::kKernel) return;
+      copies_[at].resize(step_->devices()[at].num_nodes);
+      copies_[at][number] = true;
+      ++unnamed[names[at].unit][identity_of(node)];
+    });
+  }
+  if (unnamed.empty()) return;
+  for (size_t at = 0; at < names.size(); ++at) {
+    if (names[at].kind != DeviceKind::kStream) continue;
+    const auto of_unit = unnamed.find(names[at].unit);
+    if (of_unit == unnamed.end()) continue;
+    uint32_t index = 0;
+    step_->for_each_node(step_->devices()[at], [&](const Node& node) {
+      const uint32_t number = index++;
+      if (has_columns(at, number, node.activity)) return;
+      const auto twin = of_unit->second.find(identity_of(node));
+      if (twin == of_unit->second.end() || twin->second == 0) return;
+      --twin->second;
+      copies_[at].resize(step_->devices()[at].num_nodes);
+      copies_[at][number] = true;
+    });
+  }
 }
 
 std::vector<std::vector<uint32_t>> StepEvents::nodes_beside(const std::vector<size_t>& devices,
@@ -269,6 +314,7 @@ std::vector<std::vector<uint32_t>> StepEvents::nodes_beside(const std::vector<si
 EventLines StepEvents::lines(size_t device, const LineOptions& options) const {
   EventLines found;
   const std::vector<Span>& times = times_[device];
+  const std::vector<bool>& copies = copies_[device];
   std::vector<TimedNode> timed;
   timed.reserve(times.size());
   uint32_t index = 0;
@@ -280,7 +326,7 @@ EventLines StepEvents::lines(size_t device, const LineOptions& options) const {
       ++wanted;
     }
     if (times[at].valid()) {
-      timed.push_back({times[at], message, at});
+      timed.push_back({times[at], message, at, !copies.empty() && copies[at]});
     } else {
       ++found.untimed;
     }

@@ -15,6 +15,7 @@
 
 #include "draw/op_details.h"
 #include "stepstats/activity.h"
+#include "stepstats/devices.h"
 #include "stepstats/step_stats.h"
 
 namespace collector::write {
@@ -27,8 +28,8 @@ struct EventDescription {
 
 struct LineOptions {
   // Called once for all nodes that differ in times and ids alone. The activity, if any, may be that of the node's twin
-  // under `stream:all`.
-  std::function<EventDescription(std::string_view node, std::string_view activity)> describe;
+  // under `stream:all`. `is_copy`: the place of the node alone states that it is a copy.
+  std::function<EventDescription(std::string_view node, std::string_view activity, bool is_copy)> describe;
   std::function<uint64_t(std::string_view name)> stat_number;  // of a stat in the plane
   int64_t origin_ns = 0;                                       // wall time from which offsets count
   int64_t shift_ns = 0;                                        // added to the times of the step
@@ -83,9 +84,12 @@ class StepEvents {
   EventLines lines(size_t device, const LineOptions& options) const;
 
  private:
+  void mark_unnamed_copies(const std::vector<stepstats::DeviceName>& names);
+
   const stepstats::StepStats* step_;
   std::vector<std::vector<stepstats::Span>> times_;        // by device
   std::vector<std::vector<std::string_view>> activities_;  // by device, of nodes that lack them; empty: not known
+  std::vector<std::vector<bool>> copies_;                  // by device, whether a node is a copy; empty: none is
 };
 
 }  // namespace collector::write

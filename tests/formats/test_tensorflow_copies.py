@@ -85,6 +85,21 @@ def test_copies_that_have_the_names_of_their_ops_in_both_places_count_once(tmp_p
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("streams", [(), ("stream:7",)])
+def test_copies_that_have_the_names_of_their_ops_are_copies_in_a_profile(tmp_path, streams):
+    copies = [("decoder/concat:ConcatV2", 1040, 1), ("MatMul:MatMul", 1050, 2), ("edge_12_b", 1053, 3)]
+    kernels = [*KERNELS, ("MatMul:MatMul", 1060, 4)]  # the last one has the name of a copy
+    devices = {f"{GPU}/stream:7": kernels, f"{GPU}/stream:8": copies if streams else [], f"{GPU}/memcpy": copies}
+    step = step_of(tmp_path, {f"{GPU}/stream:all": kernels, **devices})
+    step.save(tmp_path / "step.xplane.pb")
+    found = collector.load(tmp_path / "step.xplane.pb")
+    for each in (step.recording, found.recording):
+        assert [kernel.name for kernel in each.kernels] == ["MatMul", "MatMul"]
+        assert sorted(each.memcpys.duration_ns.tolist()) == [1000, 2000, 3000]
+        assert set(each.memcpys.copy_kind.tolist()) == {0}
+        assert sorted(each.memcpys.annotations()) == ["", "", "decoder/concat"]
+
+
 def test_copies_of_another_gpu_are_not_taken_for_those_of_this_one(tmp_path):
     other = GPU.replace("gpu:0", "gpu:1")
     devices = {f"{GPU}/stream:7": [*KERNELS, *COPIES], f"{other}/stream:7": KERNELS, f"{other}/memcpy": COPIES}

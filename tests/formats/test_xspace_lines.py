@@ -28,12 +28,12 @@ class Names:
     def of(self, name: object) -> int:
         return self.numbers.setdefault(name, len(self.numbers) + 1)
 
-    def describe(self, message: bytes, activity: bytes) -> tuple[int, bytes]:
+    def describe(self, message: bytes, activity: bytes, is_copy: bool) -> tuple[int, bytes]:
         """What depends on names and on columns that no two nodes share by chance."""
         self.described += 1
         node, columns = NodeExecStats.FromString(message), Activity.FromString(activity)
         stats = [XStat(metadata_id=self.of(node.timeline_label), int64_value=columns.grid_x)]
-        return self.of((node.node_name, columns.kind, columns.num_bytes)), stats_fields(stats)
+        return self.of((node.node_name, columns.kind, columns.num_bytes, is_copy)), stats_fields(stats)
 
 
 def random_activity(rng: random.Random) -> Activity:
@@ -187,7 +187,7 @@ def test_more_descriptions_than_are_remembered():
     ((*_, data),), drawn, _ = lines_of(StepStats(dev_stats=[DeviceStepStats(node_stats=nodes)]), names)
     found = [event.metadata_id for event in XLine.FromString(data).events]
     assert drawn == 70_010
-    assert found == [names.of((f"op{at % 70_000}", 0, 0)) for at in range(70_010)]
+    assert found == [names.of((f"op{at % 70_000}", 0, 0, False)) for at in range(70_010)]
 
 
 def test_an_error_of_a_description_is_raised():
