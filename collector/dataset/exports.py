@@ -14,7 +14,7 @@ from collector.dataset.dataset_writer import ROWS_OF_GROUP, DatasetWriter, run_a
 from collector.dataset.steps_by_name import keys_of
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
-from collector.files.atomic_files import atomic_path, atomic_write, check_writable, output_error
+from collector.files.atomic_files import atomic_path, check_writable, output_error
 from collector.formats.loading import load
 from collector.formats.named_steps import named_steps
 from collector.merging.rank_numbers import step_number
@@ -181,22 +181,25 @@ def export_ndjson(dataset: Dataset, folder: Path, inputs: Sequence[Path] = ()) -
         inputs: the files from which the dataset was made, which are not replaced.
 
     Raises:
-        OutputError: a file cannot be written, or is an input.
+        OutputError: a file cannot be written, or exists already. Then none is there.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise output_error(f"cannot make {folder}", error) from error
-    for name, rows in _all_tables(dataset):
-        schema = [{"name": each.name, "type": _bigquery_type(each), "mode": "NULLABLE"} for each in rows.schema]
-        described, lines = folder / f"{name}.schema.json", folder / f"{name}.ndjson"
-        for path in (described, lines):
-            check_writable(path, *inputs)
-        with atomic_write(described) as file:
-            file.write(json.dumps(schema, indent=1).encode() + b"\n")
-        with atomic_write(lines) as file:
-            for batch in rows.to_batches(max_chunksize=_LINES):
-                file.write(lines_of(batch))
+    with ExitStack() as written:  # which renames the files when all are written
+        for name, rows in _all_tables(dataset):
+            schema = [{"name": each.name, "type": _bigquery_type(each), "mode": "NULLABLE"} for each in rows.schema]
+            described = json.dumps(schema, indent=1).encode() + b"\n"
+            lines = (lines_of(batch) for batch in rows.to_batches(max_chunksize=_LINES))
+            for path, pieces in (
+                (folder / f"{name}.schema.json", (described,)),
+                (folder / f"{name}.ndjson", lines),
+            ):
+                check_writable(path, *inputs)
+                _refuse_existing(path)
+                with written.enter_context(atomic_path(path)).open("xb") as file:
+                    file.writelines(pieces)
 
 
 def ingest(dataset: Dataset, connection: Any) -> None:
@@ -267,7 +270,7 @@ def _json(value: object) -> str:
 
 def _refuse_existing(target: Path) -> None:
     if target.exists():
-        raise OutputError(f"{target} exists already", "Name another file, or remove it")
+        raise OutputError(f"{target} exists already", "Name another folder, or remove it")
 
 
 def _sqlite_type(field: pa.Field) -> str:

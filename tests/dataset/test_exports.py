@@ -236,6 +236,17 @@ def test_lines_are_not_written_over_a_step(files, tmp_path, capsys):
 
 
 @pytest.mark.medium
+def test_lines_of_another_export_are_kept(files, tmp_path, capsys):
+    folder = tmp_path / "lines"
+    folder.mkdir()
+    (folder / "kernels.ndjson").write_text("other lines")
+    assert main(["export", *files, "--to", "ndjson", str(folder)]) == 2
+    told = capsys.readouterr().err
+    assert told == f"collector: {folder / 'kernels.ndjson'} exists already. Name another folder, or remove it\n"
+    assert [each.read_text() for each in folder.iterdir()] == ["other lines"]
+
+
+@pytest.mark.medium
 def test_ndjson_has_one_schema_beside_each_table(files, tmp_path):
     assert main(["export", *files, "--to", "ndjson", str(tmp_path / "lines")]) == 0
     for schema in (tmp_path / "lines").glob("*.schema.json"):
@@ -478,14 +489,14 @@ def _saved(recording, folder):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
-def test_a_full_disk_is_one_line_and_leaves_no_part_of_a_database(kind, build, tmp_path):
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "ndjson"])
+def test_a_full_disk_is_one_line_and_leaves_no_part_of_an_export(kind, build, tmp_path):
     """A part would also be refused at the next attempt, as a file that exists."""
     pytest.importorskip("duckdb")
     for number in range(3000):
         build.kernel(f"kernel_{number}", number, 1)
     build.recording().save(tmp_path / "step.gpurec")
-    limit = 200_000  # enough for the dataset that the database is made of
+    limit = 200_000  # enough for the dataset that the files are made of
     program = (
         "import resource, signal, sys; from collector.cli import main;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -494,6 +505,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_part_of_a_database(kind, build, t
     words = ["export", str(tmp_path / "step.gpurec"), "--to", kind, str(tmp_path / "made")]
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"collector: cannot write {tmp_path / 'made' / 'trace'}.{kind}: ")
+    name = "kernels" if kind == "ndjson" else "trace"
+    assert done.stderr.startswith(f"collector: cannot write {tmp_path / 'made' / name}.{kind}: ")
     assert done.stderr.count("\n") == 1
     assert list((tmp_path / "made").iterdir()) == []
