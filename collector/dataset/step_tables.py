@@ -18,11 +18,13 @@ from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
 from collector.recording.counter_rows import counters_over_time
 from collector.recording.kernel_names import demangle, short_name
+from collector.recording.launch_figures import PEER_COPIES
 from collector.recording.nesting import nested_annotations
 from collector.recording.recording import are_names_alone
 from collector.recording.run_label import RunLabel
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_devices import FIRST_CONTEXTS
+from collector.recording.stream_names import DEVICE_LABELS
 from collector.recording.working_devices import WORKING_DEVICES
 from collector.runtime.optional_packages import optional_package
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = (
     *("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names"),
-    *(FIRST_CONTEXTS, WORKING_DEVICES),
+    *(FIRST_CONTEXTS, WORKING_DEVICES, DEVICE_LABELS, PEER_COPIES),
     *RunLabel._fields,
 )
 """The keys of a recording's environment that a dataset keeps: no host, user or path."""

@@ -48,12 +48,11 @@ from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.possible_times import is_wall_time
 from collector.recording.row_arguments import RowArguments
 from collector.recording.schema import SCHEMA
-from collector.recording.working_devices import WORKING_DEVICES
 from collector.runtime.extension import convert_extension
 from collector.stepstats.stated_window import in_window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -118,7 +117,7 @@ class ProfilerTrace(RecordingSource):
         has_all_figures: bool = True,
         window: Window | None = None,
         is_simulated: bool = False,
-        working_devices: Sequence[int] = (),
+        environment: Mapping[str, Any] | None = None,
     ) -> None:
         """Read the times of all events; columns are made of them when they are asked for.
 
@@ -130,7 +129,7 @@ class ProfilerTrace(RecordingSource):
             has_all_figures: whether these are all figures that are not 0; otherwise the missing ones are counted.
             window: the window of the step that the trace states; None: from the first start to the last end.
             is_simulated: whether the trace states that its GPU was simulated.
-            working_devices: the devices with work in the whole, if the trace is a part and states them.
+            environment: what the trace states besides of the environment of its step.
         """
         self.device_prefix = device_prefix
         self._unread = unread or {}
@@ -138,7 +137,7 @@ class ProfilerTrace(RecordingSource):
         self._has_all_figures = has_all_figures
         self._window = window
         self._is_simulated = is_simulated
-        self._working_devices = working_devices
+        self._environment = environment or {}
         self._dialect = dialect
         found = dialect.found
         self._base_ns = _base_ns(found)
@@ -229,11 +228,9 @@ class ProfilerTrace(RecordingSource):
         from collector.recording.recording import Recording
 
         unread = self._arguments_without_columns()
-        environment: dict[str, Any] = {**self._hosts.environment(), "source": SOURCE}
+        environment: dict[str, Any] = {**self._environment, **self._hosts.environment(), "source": SOURCE}
         if self._is_simulated:
             environment["simulated"] = True
-        if self._working_devices:
-            environment[WORKING_DEVICES] = list(self._working_devices)
         built = self._built()
         if unread:
             environment["arguments_without_columns"] = unread

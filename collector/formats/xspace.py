@@ -28,6 +28,8 @@ from collector.protos import Activity, NodeExecStats, Provenance
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.ledger import Ledger
+from collector.recording.stream_devices import FIRST_CONTEXTS, stated_mapping
+from collector.recording.stream_names import DEVICE_LABELS
 from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import UNNAMED, arguments_of
@@ -368,8 +370,9 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
 
     Its ``warnings`` are the losses of the step, and count nodes without a possible time. Such nodes are left out. The
     stat ``collector`` of the plane "Task Environment" has the rank, the number of ranks, the prefix of device
-    names, the window of the step, its ledger, the devices that worked in the whole of which it is a part, and whether
-    its GPU was simulated, as far as these are stated.
+    names, the window of the step, its ledger, the devices that worked in the whole of which it is a part, the first
+    contexts of streams, the names that the program gave to GPUs and streams, and whether its GPU was simulated, as far
+    as these are stated.
     """
     provenance = provenance_of(message) or Provenance()
     objects, details = object_rows_of(message), op_details_of(message, message, True)
@@ -388,8 +391,12 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
         if figures := {name: count for name, count in ledger.as_dict().items() if count}:
             stated["ledger"] = figures
         environment = environment_of(provenance.environment, provenance.json_environment)
-        if devices := stated_working_devices(environment):
-            stated[WORKING_DEVICES] = devices
+        of_places = {
+            WORKING_DEVICES: stated_working_devices(environment),
+            FIRST_CONTEXTS: stated_mapping(environment.get(FIRST_CONTEXTS), int),
+            DEVICE_LABELS: stated_mapping(environment.get(DEVICE_LABELS), str),
+        }
+        stated |= {key: value for key, value in of_places.items() if value}
         if provenance.simulated:
             stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")

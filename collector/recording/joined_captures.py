@@ -21,7 +21,7 @@ from collector.recording.process_numbers import ProcessNumbers
 from collector.recording.schema import LAUNCHED_TABLES, SCHEMA
 from collector.recording.shed_kinds import of_several
 from collector.recording.stream_devices import stated_by_number, stated_first_contexts, with_first_contexts
-from collector.recording.stream_names import device_labels, named_places
+from collector.recording.stream_names import DEVICE_LABELS, device_labels, named_places
 from collector.recording.text_columns import text_column
 from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
 
@@ -262,5 +262,5 @@ def _environment(
         for place, context in part.first_contexts(numbers):
             first[place] = min(context, first.get(place, context))
     if labels := device_labels(tables, devices, {}, streams, first):
-        joined["device_labels"] = labels
+        joined[DEVICE_LABELS] = labels
     return with_first_contexts(joined, first)

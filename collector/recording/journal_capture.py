@@ -15,7 +15,7 @@ from collector.recording.launch_figures import PEER_COPIES
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 from collector.recording.shed_kinds import in_part
 from collector.recording.stream_devices import first_contexts, with_first_contexts
-from collector.recording.stream_names import device_labels
+from collector.recording.stream_names import DEVICE_LABELS, device_labels
 from collector.recording.text_columns import text_column
 from collector.recording.unfinished_work import NOT_AWAITED
 from collector.recording.working_devices import WORKING_DEVICES
@@ -200,7 +200,7 @@ class JournalCapture:
             found[WORKING_DEVICES] = sorted({device for device, _, _ in self._journal.places})
         first = first_contexts(self._journal.places)
         if labels := device_labels(tables, self._names("nvtx.device"), self._names("nvtx.context"), streams, first):
-            found["device_labels"] = labels
+            found[DEVICE_LABELS] = labels
         return with_first_contexts(found, first)
 
     def _names(self, room: str) -> dict[int, str]:

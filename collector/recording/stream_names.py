@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from collector.recording.stream_devices import FirstContexts
 
 
+DEVICE_LABELS = "device_labels"
+"""The key of the environment: device in StepStats -> name that the program gave to the GPU or stream."""
+
+
 def device_labels(
     tables: Mapping[str, Mapping[str, Any]],
     devices: Mapping[int, str],
@@ -49,7 +53,7 @@ def device_labels(
 
 def stream_names(recording: Recording) -> dict[tuple[int, int, int], str]:
     """Device, context and stream -> name, of the streams that did work and have one."""
-    labels = stated_mapping(recording.environment.get("device_labels"), str)
+    labels = stated_mapping(recording.environment.get(DEVICE_LABELS), str)
     if not labels:
         return {}
     tables = {name: getattr(recording, name).columns for name in ACTIVITY_TABLES}
@@ -62,10 +66,10 @@ def named_places(
     """The arguments of `device_labels` from its result: ordinal -> name, and ids of context and stream -> name.
 
     Args:
-        environment: has the result as ``device_labels``.
+        environment: has the result as `DEVICE_LABELS`.
         tables: the columns of tables of activities.
     """
-    labels = stated_mapping(environment.get("device_labels"), str)
+    labels = stated_mapping(environment.get(DEVICE_LABELS), str)
     places = stream_places(tables) if labels else set()
     devices = {device: labels[f"/gpu:{device}"] for device, _, _ in places if f"/gpu:{device}" in labels}
     named = _named(labels, places, stated_first_contexts(environment))

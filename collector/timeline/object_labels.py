@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from collector.recording.stream_names import DEVICE_LABELS
 from collector.text.quantities import size_text
 from collector.timeline.op_arguments import NOTHING
 
@@ -119,7 +120,7 @@ def _arguments_of_collective(row: ObjectRow) -> tuple[tuple[str, str], ...]:
 
 def device_labels(provenance: Provenance | None) -> dict[str, str]:
     """The names that the program gave to GPUs and streams, by the device in StepStats."""
-    return _texts_of(provenance, "device_labels")
+    return _texts_of(provenance, DEVICE_LABELS)
 
 
 def _device_names(provenance: Provenance | None) -> dict[str, str]:

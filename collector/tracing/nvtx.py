@@ -135,9 +135,9 @@ def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
     tables = capture["tables"]
     stated = stream_devices.stated_first_contexts(environment)  # of the recording that the step is a part of
     names = (status["device_names"], status["context_names"], status["stream_names"])
-    environment.pop("device_labels", None)  # those of a recording are of all its streams
+    environment.pop(stream_names.DEVICE_LABELS, None)  # those of a recording are of all its streams
     if labels := stream_names.device_labels(tables, *names, stated):
-        environment["device_labels"] = labels
+        environment[stream_names.DEVICE_LABELS] = labels
         first = stream_devices.first_contexts(stream_devices.stream_places(tables), stated)
         environment.update(stream_devices.with_first_contexts({}, first))  # some rows of the tables may be set apart
     for figure in ("names_unknown", "names_dropped", "names_cut"):

@@ -116,6 +116,17 @@ def test_a_part_that_has_all_rows_comes_back_as_a_part(build, start_ns, tmp_path
 
 
 @pytest.mark.medium
+def test_a_part_of_a_step_counts_the_copies_between_gpus_that_were_not_recorded(build, start_ns, tmp_path):
+    build.environment = {"peer_copies": False}
+    build.call("cudaMemcpyPeerAsync_v4000", 10, correlation_id=4).call(
+        "cudaMemcpyPeerAsync_v4000", 900, correlation_id=5
+    )
+    (step,) = write(tmp_path, build.recording())
+    assert step.ledger.peer_copies_unrecorded == 2
+    assert step.recording.between(start_ns + 800, start_ns + 1000).ledger.peer_copies_unrecorded == 1
+
+
+@pytest.mark.medium
 def test_ids_that_do_not_fit_a_signed_number_and_odd_names_come_back(build, tmp_path):
     odd = 'a "quoted"\nname\0 with \u2028 and \U0001f600'
     build.kernel(odd, 0, correlation_id=7, graph_id=2**32 - 1, graph_node_id=2**63 + 5)

@@ -55,7 +55,7 @@ def test_a_part_states_first_contexts_only_where_it_lacks_them(whole):
     assert stream_names(analysis.between(whole, 0, 2000)) == {(0, 1, 7): "first"}
 
 
-@pytest.mark.parametrize("suffix", ["gpurec", "pb", "json"])
+@pytest.mark.parametrize("suffix", ["gpurec", "pb", "json", "xplane.pb"])
 def test_a_saved_part_keeps_the_names(whole, tmp_path, suffix):
     analysis.between(whole, 3000, 60_000).save(tmp_path / f"part.{suffix}")
     part = collector.load(tmp_path / f"part.{suffix}")
@@ -68,6 +68,8 @@ def test_a_part_in_a_dataset_keeps_the_names(whole, tmp_path):
         writer.write(analysis.between(whole, 3000, 60_000))
     (step,) = Dataset(tmp_path)
     assert streams(step) == ["7.2", "9"]
+    assert stream_names(step.recording) == {(0, 2, 7): "second"}
+    assert list(analysis.streams(step)) == list(analysis.streams(analysis.between(whole, 3000, 60_000)))
 
 
 def test_a_part_that_is_joined_with_another_process_keeps_the_names(whole, build):
