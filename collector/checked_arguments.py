@@ -115,14 +115,14 @@ def whole_numbers(name: str, value: Any) -> set[int]:
     return {whole_number(name, each, least=0) for each in value}
 
 
-def mapping(name: str, value: Any) -> Mapping[str, Any]:
-    """Return a mapping of options by name unchanged.
+def mapping(name: str, value: Any, of: str = "options") -> Mapping[str, Any]:
+    """Return a mapping, by default of options by name, unchanged.
 
     Raises:
         TypeError: the value is not a mapping.
     """
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} takes a dict of options, not {value!r}")
+        raise TypeError(f"{name} takes a dict of {of}, not {value!r}")
     return value
 
 

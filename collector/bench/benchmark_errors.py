@@ -24,6 +24,10 @@ class ArmError(CollectorError):
         super().__init__(f"arm {arm!r}: {cause}", remedy)
 
 
+class BodyNotRunError(CollectorError):
+    """A call of an arm did not run the body of its function."""
+
+
 def no_arm_left(failures: Mapping[str, ArmError]) -> BenchmarkError:
     """The error with the reasons why no arm could be measured."""
     return BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.checked_arguments import mapping, plain_text
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -44,3 +46,13 @@ def _stored(value: Any) -> Any:
         return value
     name = getattr(value, "__name__", None)
     return name if isinstance(name, str) else _ADDRESS.sub("", str(value))
+
+
+def check_names(arms: Any) -> None:
+    """Check that arms are a mapping from texts, which reports and baselines are matched by.
+
+    Raises:
+        TypeError: they are not.
+    """
+    for name in mapping("arms", arms, "functions by name"):
+        plain_text("a name in arms", name)

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from collector.bench.benchmark_errors import ArmError, no_arm_left
 from collector.bench.benchmark_report import Arm, Comparison, Report
-from collector.bench.benchmark_titles import stored_parameters
+from collector.bench.benchmark_titles import check_names, stored_parameters
 from collector.bench.checks import Check
 from collector.bench.cuda_gpu import find_gpu
 from collector.bench.design import Cache, Clock, Design
 from collector.bench.environment import environment, without_home
-from collector.bench.experiment import ArmRun, Progress, Run, failure_of, run
+from collector.bench.experiment import ArmRun, Progress, Run, failure_of, returned_by, run
 from collector.bench.gpu import Gpu, Host
 from collector.bench.roofline import Ceilings, ceilings
+from collector.checked_arguments import check_function, real_number
 from collector.errors import UnavailableError
 from collector.statistics.verdicts import median, outliers, paired_interval
 from collector.text.quantities import time_text
@@ -116,13 +117,17 @@ def compare(
 
     Raises:
         BenchmarkError: no arm can be measured. Single failures are in the report, and the other arms continue.
+        TypeError: an argument has a wrong type.
         ValueError: an option has an invalid value.
         collector.UnavailableError: there is no GPU, or it cannot be traced.
     """
+    check_names(arms)
     if not arms:
         raise ValueError("there is no arm to measure")
+    if check is not None:
+        check_function("check", check)
     for what, value in (("flops", flops), ("bytes", bytes)):
-        if value is not None and not 0 < value < math.inf:
+        if value is not None and not 0 < real_number(what, value) < math.inf:
             raise ValueError(f"{what} is {value}: a positive number is needed")
     if graph_calls and any(isinstance(arm, Rotating) for arm in arms.values()):
         raise ValueError("a graph repeats the inputs of its capture: graph_calls cannot be used with rotating inputs")
@@ -206,7 +211,7 @@ def _same_work(
     reference, reference_name = None, ""
     for name, call in arms.items():
         try:
-            result = call()
+            result = returned_by(call)
             gpu.synchronize()
             difference = check(result if not usable else reference, result)
         except (Exception, SystemExit) as error:

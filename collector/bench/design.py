@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from collector.checked_arguments import real_number, whole_number
+
 Clock = Literal["cupti", "wall", "cpu", "returned"]
 """cupti: time in which the call's own activities ran on the GPU. wall: host time until the GPU is idle again. cpu:
 processor time of this process until then, over all its threads, which is less affected by other programs on the
@@ -32,7 +34,11 @@ class Design:
     """A ratio whose whole interval lies within 1 plus or minus this counts as the same."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible values."""
+        """Raise ValueError for impossible values, and TypeError for values that are no numbers."""
+        for name in ("graph_calls", "min_rounds", "max_rounds", "max_warm_up_rounds", "seed"):
+            whole_number(name, getattr(self, name))
+        for name in ("precision", "max_seconds", "same_within"):
+            real_number(name, getattr(self, name))
         if self.clock not in ("cupti", "wall", "cpu", "returned"):
             raise ValueError(f"clock is cupti, wall, cpu or returned, not {self.clock!r}")
         if self.cache not in ("cold", "hot"):

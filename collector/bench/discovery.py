@@ -17,7 +17,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -29,6 +29,8 @@ from collector.text.wording import counted
 
 Axes = tuple[tuple[str, tuple[Any, ...]], ...]
 _AXES = "__collector_bench_axes__"
+_MARKED = "__collector_bench_marked__"
+"""The global of a file of benchmarks that has all that were marked, also those whose name is now that of another."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class Instance:
         try:
             if isinstance(given, Mapping):
                 given = case(given)
+            if inspect.iscoroutine(given):
+                given.close()  # Python warns about one that was never awaited
             if not isinstance(given, Case):
                 raise BenchmarkError(
                     f"benchmark {self.title} gives {type(given).__name__} instead of arms", "Return bench.case({...})"
@@ -128,7 +132,11 @@ def benchmark(function: Callable[..., Any] | None = None, /, **options: Any) -> 
     """Mark a function that returns, or yields and then cleans up, a `case`; options are `collector.bench.compare`'s."""
 
     def mark(marked: Callable[..., Any]) -> Benchmark:
-        return Benchmark(marked, getattr(marked, _AXES, ()), options)
+        made = Benchmark(marked, getattr(marked, _AXES, ()), options)
+        marked_in_file = getattr(marked, "__globals__", {}).get(_MARKED)
+        if marked_in_file is not None:
+            marked_in_file.append(made)
+        return made
 
     return mark if function is None else mark(function)
 
@@ -172,11 +180,7 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
     seen_in: dict[str, Path] = {}
     for file, instance in chosen:
         if instance.title in seen_in:
-            where = dict.fromkeys(map(str, (seen_in[instance.title], file)))
-            raise BenchmarkError(
-                f"two benchmarks have the title {instance.title}: in {' and '.join(where)}",
-                "Give them different names, or values of axes with different texts",
-            )
+            raise _of_one_title(instance.title, (seen_in[instance.title], file))
         seen_in[instance.title] = file
     return [instance for _, instance in chosen]
 
@@ -211,6 +215,8 @@ def _benchmarks(file: Path, place: Path) -> list[Benchmark]:
         raise BenchmarkError(f"{file} is not a Python file", "Give files, or folders of files, named bench_*.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    marked: list[Benchmark] = []
+    setattr(module, _MARKED, marked)
     sys.path.insert(0, str(place.parent))
     try:
         # Bypasses the bytecode cache, which mistakes a file edited within the same second for the old one.
@@ -219,8 +225,20 @@ def _benchmarks(file: Path, place: Path) -> list[Benchmark]:
         raise BenchmarkError(f"cannot import {file}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)
-    found = (value for value in vars(module).values() if isinstance(value, Benchmark))
-    return list({id(each): each for each in found}.values())  # a benchmark may have several names in its module
+    # A benchmark may have several names in its module.
+    found = {id(each.function): each for each in vars(module).values() if isinstance(each, Benchmark)}
+    names = {each.name for each in found.values()}
+    for each in marked:
+        if each.name in names and id(each.function) not in found:
+            raise _of_one_title(each.name, [file])
+    return list(found.values())
+
+
+def _of_one_title(title: str, files: Iterable[Path]) -> BenchmarkError:
+    return BenchmarkError(
+        f"two benchmarks have the title {title}: in {' and '.join(dict.fromkeys(map(str, files)))}",
+        "Give them different names, or values of axes with different texts",
+    )
 
 
 def _instances(found: Benchmark) -> list[Instance]:

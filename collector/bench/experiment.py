@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import math
 import re
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from collector.bench.benchmark_errors import ArmError, BenchmarkError, no_arm_left
+from collector.bench.benchmark_errors import ArmError, BenchmarkError, BodyNotRunError, no_arm_left
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
 from collector.bench.gpu import Host
@@ -228,7 +229,7 @@ class _Experiment:
         """
         for name in list(self.arms):
             with self.blaming(name):
-                self.arms[name]()
+                returned_by(self.arms[name])
                 self.gpu.synchronize()
                 if self.design.graph_calls:
                     self.arms[name] = self.gpu.graph(self.arms[name], self.design.graph_calls)
@@ -545,12 +546,33 @@ def _returned_ns(value: Any) -> float:
     return float(value)
 
 
+def returned_by(call: Call) -> Any:
+    """The result of a call.
+
+    Raises:
+        BodyNotRunError: it is that of a function whose body does not run when it is called.
+    """
+    result = call()
+    for word, is_one, remedy in (
+        ("a coroutine", inspect.iscoroutine, "Run it: lambda: asyncio.run(f())"),
+        ("a generator", inspect.isgenerator, "Exhaust it: lambda: list(f())"),
+        ("an async generator", inspect.isasyncgen, "Call a function that runs it to its end"),
+    ):
+        if is_one(result):
+            if not inspect.isasyncgen(result):
+                result.close()  # Python warns about a coroutine that was never awaited
+            raise BodyNotRunError(f"it returned {word}, and its body did not run", remedy)
+    return result
+
+
 def failure_of(name: str, error: Exception | SystemExit) -> ArmError:
     """The error of the arm that raised ``error``; lack of memory has its own cause."""
     # torch says "out of memory", CuPy's error is named OutOfMemoryError, CUDA's is CUDA_ERROR_OUT_OF_MEMORY.
     text = f"{type(error).__name__} {error}"
     if isinstance(error, MemoryError) or re.search(r"out[ _]?of[ _]?memory", text, re.IGNORECASE):
         failure = ArmError(name, f"it needs more memory than is available ({error})", "Make its inputs smaller")
+    elif isinstance(error, BodyNotRunError):
+        failure = ArmError(name, error.cause, error.remedy)
     else:
         failure = ArmError(name, f"it raised {type(error).__name__}: {error}")
     failure.__cause__ = error

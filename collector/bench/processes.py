@@ -28,6 +28,7 @@ import numpy as np
 
 from collector.bench.benchmark_errors import ArmError, BenchmarkError, no_arm_left
 from collector.bench.benchmark_report import Arm, Comparison, Report
+from collector.bench.benchmark_titles import check_names
 from collector.bench.environment import environment, without_home
 from collector.bench.gpu import Host
 
@@ -96,8 +97,10 @@ def compare_processes(
 
     Raises:
         BenchmarkError: no arm reports any of the figures.
+        TypeError: the arms are not a mapping from texts.
         ValueError: there are no arms or figures, or a number is out of range.
     """
+    check_names(arms)
     if not arms or not figures:
         raise ValueError("there is nothing to compare: at least one arm and one figure are needed")
     if rounds < 1 or not max_seconds > 0 or not timeout > 0:

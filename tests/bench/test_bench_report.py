@@ -342,6 +342,17 @@ def test_two_benchmarks_of_one_title_are_refused(tmp_path):
         discover([one])
 
 
+def test_two_benchmarks_of_one_name_in_a_file_are_refused(tmp_path):
+    """The second one takes the first one's name in the module, where only the second would be found."""
+    file = tmp_path / "bench_one.py"
+    again = ONE_ARM.replace("from collector import bench", "")
+    file.write_text(ONE_ARM + again)
+    with pytest.raises(bench.BenchmarkError, match=r"have the title copy: in [^ ]*bench_one.py\."):
+        discover([file])
+    file.write_text(ONE_ARM + "copy = bench.parametrize('n', [1])(copy)")
+    assert [each.title for each in discover([file])] == ["copy[n=1]"]
+
+
 def test_a_benchmark_that_is_given_twice_is_found_once(tmp_path):
     file = tmp_path / "bench_one.py"
     file.write_text(ONE_ARM + "another_name = copy\n")

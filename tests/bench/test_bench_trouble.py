@@ -42,6 +42,57 @@ def host_has_no_memory():
     raise MemoryError
 
 
+def generates():
+    yield raises()
+
+
+async def waits():
+    raises()
+
+
+async def generates_and_waits():
+    yield raises()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [(generates, "generator"), (waits, "coroutine"), (generates_and_waits, "async generator")],
+)
+@pytest.mark.parametrize("options", [{}, {"clock": "wall"}, {"clock": "cpu", "check": bench.allclose(rtol=1)}])
+def test_an_arm_whose_body_does_not_run_is_not_measured(card, call, word, options):
+    good = card.kernel("good", 10_000)
+    arms = {"good": lambda: good() or 1, "bad": call}
+    comparison = bench.compare(arms, gpu=card, max_rounds=30, **options).comparison
+    assert set(comparison.arms) == {"good"}
+    told = comparison.failures["bad"]
+    assert told.startswith(
+        f"arm 'bad': it returned a{'n' if word[0] == 'a' else ''} {word}, and its body did not run. "
+    )
+
+
+@pytest.mark.parametrize(
+    ("arms", "options", "error"),
+    [
+        ({1: raises}, {}, "a name in arms takes text, not 1"),
+        ([raises], {}, "arms takes a dict of functions by name, not "),
+        ({"a": raises}, {"check": 3}, "check takes a function, not 3"),
+        ({"a": raises}, {"max_seconds": "1"}, "max_seconds takes a number, not '1'"),
+        ({"a": raises}, {"min_rounds": 6.5}, "min_rounds takes a whole number, not 6.5"),
+        ({"a": raises}, {"graph_calls": None}, "graph_calls takes a whole number, not None"),
+        ({"a": raises}, {"flops": "9"}, "flops takes a number, not '9'"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(arms, options, error):
+    with pytest.raises(TypeError, match=error):
+        bench.compare(arms, **options)
+
+
+def test_names_of_programs_are_texts():
+    with pytest.raises(TypeError, match="a name in arms takes text, not 1"):
+        bench.compare_processes({1: bench.Process(["true"])}, {"time": "ns"})
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
