@@ -3,7 +3,7 @@
 BEFORE and NOW are files that `collector stats` reads, folders of such files, or patterns in quotes; a file in which
 annotations mark steps counts as these steps. Time is divided in several ways, and each time the parts add up to the
 whole change. Exit status: 0; 1: the step became slower by more than --fail-above, and certainly slower; 3: too few
-steps to say so; 2: a file or an argument cannot be used.
+steps to say so, or nothing was recorded in those of one side; 2: a file or an argument cannot be used.
 
   collector compare before.json.gz now.json.gz
   collector compare runs/monday runs/tuesday --by kernel
@@ -24,8 +24,10 @@ from collector.text.progress import progress
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from collector.analysis.answer import Answer
+    from collector.formats.step import Step
 
 EXIT_REGRESSION = 1
 EXIT_NOT_ENOUGH_STEPS = 3
@@ -64,7 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
         *answers, whole = comparisons(before, now, by=(*asked, "step"))
     with terminal.reader_may_leave():
         print_answers(answers, arguments)
-    return _status(whole, arguments.fail_above)
+    return EXIT_NOT_ENOUGH_STEPS if _is_blank(before) or _is_blank(now) else _status(whole, arguments.fail_above)
+
+
+def _is_blank(steps: Sequence[Step]) -> bool:
+    """Whether nothing was recorded in any of the steps: their durations are then those of something else."""
+    return all(step.ledger.untraced or step.ledger.nothing_recorded for step in steps)
 
 
 def _status(answer: Answer, fail_above: float) -> int:

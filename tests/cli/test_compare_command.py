@@ -58,6 +58,26 @@ def test_too_few_steps_are_status_3_and_show_the_sums(steps_of, capsys):
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("cause", ["", "untraced"])
+@pytest.mark.parametrize("length", [0, 100_000])
+@pytest.mark.parametrize("blank", ["before", "now"])
+def test_a_side_of_which_nothing_was_recorded_is_status_3(steps_of, tmp_path, capsys, blank, length, cause):
+    """A check that could not look at anything must not pass."""
+    pytest.importorskip("scipy")
+    sides = {"before": steps_of("recorded", 6, 100_000), "now": tmp_path / "recorded", blank: tmp_path / "blank"}
+    sides[blank].mkdir()
+    for number in range(6):
+        build = CaptureBuilder()
+        build.clock["cupti_stop_ns"] = build.clock["wall_stop_ns"] = build.clock["cupti_start_ns"] + length
+        if cause:
+            build.counters[cause] = 1
+        build.recording().save(sides[blank] / f"step_{number}.gpurec")
+    status, out, _ = compare(capsys, sides["before"], sides["now"], "--by", "step")
+    assert status == EXIT_NOT_ENOUGH_STEPS
+    assert f"incomplete: {blank}, step 5: nothing was " in out
+
+
+@pytest.mark.medium
 def test_a_pattern_finds_steps_in_the_order_of_their_numbers(steps_of, capsys):
     folder = steps_of("before", 12, 100_000)
     status, out, _ = compare(capsys, f"{folder}/step_*.gpurec", folder, "--by", "step", "--csv")
