@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import tempfile
@@ -58,6 +59,17 @@ _LISTS_NAMES = re.compile(
 """Words of queries that list the names of tables and views."""
 
 
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise an interrupt as what it is: DuckDB ends a query at Ctrl-C with a ``RuntimeError``."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
+
+
 class Database:
     """A database with the tables and views of a dataset; a context manager."""
 
@@ -75,6 +87,7 @@ class Database:
         self._connection.close()
 
     @classmethod
+    @_interruptible()
     def of(
         cls,
         paths: Sequence[Path],
@@ -117,6 +130,7 @@ class Database:
         return cls(connection)
 
     @classmethod
+    @_interruptible()
     def of_dataset(cls, dataset: Dataset, *, draw_events: bool = False, query: str | None = None) -> Database:
         """The database of a dataset; a table is read from its files when a query needs it.
 
@@ -146,6 +160,7 @@ class Database:
         return cls(connection)
 
     @staticmethod
+    @_interruptible()
     def save(dataset: Dataset, target: Path) -> None:
         """Write the tables and views of a dataset into a new file of DuckDB.
 
@@ -163,6 +178,7 @@ class Database:
         except duckdb.Error as error:
             raise OutputError(f"cannot write {target}: {_first_line(error)}") from error
 
+    @_interruptible()
     def sql(self, query: str) -> Answer:
         """The answer to one query.
 

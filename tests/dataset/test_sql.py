@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
 import collector.analysis.answer as answer_module
+from collector.cli import main
 from collector.errors import CollectorError, InvalidFileError
 
 pytest.importorskip("pyarrow")
@@ -245,3 +248,19 @@ def test_odd_names_are_values_and_no_sql(build, tmp_path):
     with DatasetWriter(folder, run="a") as writer:
         writer.write(build.recording())
     assert rows(Dataset(folder).sql("select name from annotations")) == [(odd,)]
+
+
+@pytest.mark.medium
+def test_an_interrupt_ends_a_query_quietly(example, tmp_path, monkeypatch, capsys):
+    """DuckDB ends the query and raises a ``RuntimeError``."""
+    checked = Database._read_only
+
+    def begin(database, query):
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        return checked(database, query)
+
+    monkeypatch.setattr(Database, "_read_only", begin)
+    example.save(tmp_path / "step.gpurec")
+    endless = "select sum(a.range * b.range) from range(1000000000) a, range(1000000000) b"
+    assert main(["sql", str(tmp_path / "step.gpurec"), endless]) == 130
+    assert capsys.readouterr() == ("", "")
