@@ -18,7 +18,7 @@ from collector.dataset.dataset_folder import NOT_UTF8, check_readable_path, tabl
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
-from collector.files.atomic_files import atomic_path
+from collector.files.atomic_files import atomic_path, database_error
 from collector.formats.named_steps import named_steps
 from collector.runtime.optional_packages import optional_package
 from collector.text.surrogates import is_utf8
@@ -176,7 +176,7 @@ class Database:
             with atomic_path(target) as path, duckdb.connect(str(path)) as connection:
                 _fill(connection, dataset, _readable_names(None))
         except duckdb.Error as error:
-            raise OutputError(f"cannot write {target}: {_first_line(error)}") from error
+            raise database_error(f"cannot write {target}", _first_line(error)) from error
 
     @_interruptible()
     def sql(self, query: str) -> Answer:

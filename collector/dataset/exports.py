@@ -14,7 +14,7 @@ from collector.dataset.dataset_writer import ROWS_OF_GROUP, DatasetWriter, run_a
 from collector.dataset.steps_by_name import keys_of
 from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
-from collector.files.atomic_files import atomic_path, check_writable, output_error
+from collector.files.atomic_files import atomic_path, check_writable, database_error, output_error
 from collector.formats.loading import load
 from collector.formats.named_steps import named_steps
 from collector.merging.rank_numbers import step_number
@@ -169,7 +169,7 @@ def export_sqlite(dataset: Dataset, target: Path) -> None:
                 marks = ", ".join("?" * len(rows.schema))
                 connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', _tuples(rows))
     except sqlite3.Error as error:
-        raise OutputError(f"cannot write {target}: {error}") from error
+        raise database_error(f"cannot write {target}", str(error)) from error
 
 
 def export_ndjson(dataset: Dataset, folder: Path, inputs: Sequence[Path] = ()) -> None:

@@ -38,6 +38,20 @@ def output_error(failed: str, error: OSError) -> OutputError:
     return OutputError(f"{failed}: {os.strerror(number) if number else error}", _REMEDIES.get(number, ""))
 
 
+def database_error(failed: str, text: str) -> OutputError:
+    """The error for a failed write of a database, as `output_error` where its text holds a reason of the system.
+
+    Args:
+        failed: the first part of the cause, such as "cannot write trace.sqlite".
+        text: what the database states, such as "database or disk is full".
+    """
+    reasons = {"disk is full": errno.ENOSPC, **{os.strerror(number): number for number in _REMEDIES}}
+    for reason, number in reasons.items():
+        if reason in text:
+            return output_error(failed, OSError(number, reason))
+    return OutputError(f"{failed}: {text}")
+
+
 def expanded(path: str | os.PathLike[str]) -> Path:
     """``path`` with ``~`` replaced by the home folder, as in a shell."""
     try:

@@ -9,7 +9,7 @@ import stat
 import pytest
 
 import collector
-from collector.files.atomic_files import atomic_write, check_writable
+from collector.files.atomic_files import atomic_write, check_writable, database_error
 from tests.support.file_permissions import permissions_hold
 
 
@@ -55,6 +55,22 @@ def test_what_cannot_be_written_is_named_with_the_reason(tmp_path, name):
     ):
         file.write(b"1")
     assert name in raised.value.cause
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("database or disk is full", "No space left on device. Free space, or write to another place"),
+        (
+            'IO Error: Could not write file "/a/.trace.duckdb.12.part.wal": No space left on device',
+            "No space left on device. Free space, or write to another place",
+        ),
+        ("unable to open: Read-only file system", "Read-only file system. Write to another place"),
+        ("the table has no column of this name", "the table has no column of this name"),
+    ],
+)
+def test_the_text_of_a_database_names_the_remedy(text, told):
+    assert str(database_error("cannot write x", text)) == f"cannot write x: {told}"
 
 
 @pytest.mark.parametrize(
