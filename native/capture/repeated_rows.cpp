@@ -47,8 +47,13 @@ void LiveGraphs::forget_first_destroyed() {
   num_of_destroyed_ -= first.num_changes;
   const auto found = graphs_.find(first.graph_id);
   if (found == graphs_.end()) return;
-  found->second.is_destroyed = true;
-  if (found->second.references > 0) skip_copies(found->second);
+  Graph& graph = found->second;
+  graph.is_destroyed = true;
+  if (graph.references > 0) {
+    ++graph.references;  // keeps it meanwhile: with ids that contradict each other, it may be what it is a copy of
+    skip_copies(graph);
+    --graph.references;
+  }
   remove_if_unreachable(first.graph_id);
 }
 

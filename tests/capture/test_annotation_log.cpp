@@ -12,6 +12,7 @@
 #include "capture/annotations.h"
 #include "capture/repeated_rows.h"
 #include "failing_allocations.h"
+#include "store/long_names.h"
 
 namespace collector::capture {
 namespace {
@@ -136,6 +137,40 @@ TEST_CASE("without memory a range gets no name, and later ones of the thread get
     CHECK(paths[rows[row].name_id] == names[row]);
     CHECK(paths[rows[row].payload_text_id - 1] == payload_of(names[row]));
   }
+}
+
+TEST_CASE("paths of ranges are kept up to their bytes, and each range without its own is counted") {
+  AnnotationLog log;
+  log.begin(false);
+  PathCache cache;
+  constexpr size_t kMostPaths = AnnotationLog::kMostRangeBytes / store::kLongestName;
+  for (size_t number = 0; number < kMostPaths + 3; ++number) {
+    std::string name = std::to_string(number);
+    name.resize(store::kLongestName, '.');
+    OpenAnnotation entry;
+    entry.owner = 1;
+    log.open(entry, Place{name}, cache, 1, 1, 0, 0);
+  }
+  CHECK(log.ranges_without_name() == 3);
+  std::vector<std::string> paths;
+  const std::vector<store::AnnotationRow> rows = log.take(9, paths);
+  CHECK(paths.size() == kMostPaths + 1);
+  CHECK(paths[rows.back().name_id] == AnnotationLog::kManyNames);
+}
+
+TEST_CASE("each range of a domain whose name is too long is counted") {
+  AnnotationLog log;
+  log.begin(false);
+  PathCache cache;
+  const std::string domain(store::kLongestName + 1, 'd');
+  RangeTexts texts;
+  texts.domain = domain;
+  for (int i = 0; i < 3; ++i) {
+    OpenAnnotation entry;
+    entry.owner = 1;
+    log.open(entry, Place{"range"}, cache, 1, 1, 0, 0, &texts);
+  }
+  CHECK(log.names_cut() == 3);
 }
 
 TEST_CASE("Changes come in portions, with each annotation once") {

@@ -124,6 +124,17 @@ TEST_CASE("A copy that is destroyed keeps the nodes of the graphs of which it is
   CHECK(graphs_of(graphs).empty());
 }
 
+TEST_CASE("Nodes that are said to be copies of each other are forgotten as any others") {
+  LiveGraphs graphs;
+  graphs.add(copied(node_at(5, 0), node_at(6, 0)));
+  graphs.add(copied(node_at(6, 0), node_at(5, 0)));
+  graphs.add(copied(node_at(6, 1), node_at(6, 0)));
+  destroy(graphs, 6);
+  CHECK(originals_of(graphs)[node_at(5, 0)] == node_at(6, 0));
+  destroy(graphs, 5);
+  CHECK(graphs_of(graphs).empty());
+}
+
 TEST_CASE("A graph that is updated in every step does not grow") {
   LiveGraphs graphs;
   graphs.add(change(GraphChange::kNodeCopied, 1, 11, 0));
