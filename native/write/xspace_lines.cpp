@@ -247,8 +247,8 @@ void StepEvents::mark_unnamed_copies(const std::vector<DeviceName>& names) {
   std::map<std::string_view, std::unordered_map<std::string, int64_t>> unnamed;  // by GPU
   stepstats::KernelNames no_names;
   stepstats::Activity activity;
-  const auto has_columns = [&](size_t device, uint32_t node, std::string_view activity) {
-    return !activity.empty() || (!activities_[device].empty() && !activities_[device][node].empty());
+  const auto has_columns = [&](size_t device, uint32_t node, std::string_view own) {
+    return !own.empty() || (!activities_[device].empty() && !activities_[device][node].empty());
   };
   for (size_t at = 0; at < names.size(); ++at) {
     if (names[at].kind != DeviceKind::kCopies) continue;
