@@ -43,7 +43,7 @@ void StringTable::forget() {
 // Allocates nothing: a recording is also removed when there is no memory left.
 void StringTable::clear() noexcept {
   std::unordered_map<std::string_view, uint32_t>().swap(ids_);  // gives its memory back
-  texts_.erase(std::next(texts_.begin()), texts_.end());  // the empty text stays
+  texts_.erase(std::next(texts_.begin()), texts_.end());        // the empty text stays
   std::fill(cache_.begin(), cache_.end(), CacheLine{});
   first_ = 0;
   num_bytes_ = 0;
