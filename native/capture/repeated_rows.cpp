@@ -82,7 +82,7 @@ const store::GraphChangeRow* LiveGraphs::copy_of(uint64_t node) const {
   const store::GraphChangeRow& row = made->second;
   if (static_cast<GraphChange>(row.graph_change) != GraphChange::kNodeCopied) return nullptr;
   // A copy has a greater id than its original: with ids that contradict this, copies could be those of each other.
-  return row.original_graph_id < row.graph_id ? &row : nullptr;
+  return graph_of(row.original_node_id) < graph_of(node) ? &row : nullptr;
 }
 
 void LiveGraphs::skip_copies(Graph& graph) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "capture/graph_node_ids.h"
@@ -133,6 +134,18 @@ TEST_CASE("Nodes that are said to be copies of each other are forgotten as any o
   CHECK(originals_of(graphs)[node_at(5, 0)] == node_at(6, 0));
   destroy(graphs, 5);
   CHECK(graphs_of(graphs).empty());
+}
+
+TEST_CASE("Nodes that are said to be copies of each other, in another graph, are not followed for ever") {
+  LiveGraphs graphs;
+  for (const auto& [node, original] : {std::pair{5U, 6U}, std::pair{6U, 5U}}) {
+    store::GraphChangeRow row = copied(node_at(node, 0), node_at(original, 0));
+    row.original_graph_id = 1;
+    graphs.add(row);
+  }
+  graphs.add(copied(node_at(7, 0), node_at(6, 0)));
+  destroy(graphs, 6);
+  CHECK(originals_of(graphs)[node_at(7, 0)] == node_at(6, 0));
 }
 
 TEST_CASE("A graph that is updated in every step does not grow") {
