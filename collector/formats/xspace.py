@@ -28,9 +28,7 @@ from collector.protos import Activity, NodeExecStats, Provenance
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.ledger import Ledger
-from collector.recording.stream_devices import FIRST_CONTEXTS, stated_mapping
-from collector.recording.stream_names import DEVICE_LABELS
-from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
+from collector.recording.stream_names import stated_places
 from collector.runtime.extension import convert_extension
 from collector.stepstats.activity_arguments import UNNAMED, arguments_of
 from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
@@ -391,12 +389,7 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
         if figures := {name: count for name, count in ledger.as_dict().items() if count}:
             stated["ledger"] = figures
         environment = environment_of(provenance.environment, provenance.json_environment)
-        of_places = {
-            WORKING_DEVICES: stated_working_devices(environment),
-            FIRST_CONTEXTS: stated_mapping(environment.get(FIRST_CONTEXTS), int),
-            DEVICE_LABELS: stated_mapping(environment.get(DEVICE_LABELS), str),
-        }
-        stated |= {key: value for key, value in of_places.items() if value}
+        stated |= stated_places(environment)
         if provenance.simulated:
             stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")

@@ -34,9 +34,7 @@ def _read(content: FileContent) -> Step:
     from collector.formats.xspace_events import shown_warning, xspace_events
     from collector.recording.ledger import Ledger, unread_of_lines
     from collector.recording.step_origin import StepOrigin, stated_counts
-    from collector.recording.stream_devices import FIRST_CONTEXTS, stated_mapping
-    from collector.recording.stream_names import DEVICE_LABELS
-    from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
+    from collector.recording.stream_names import stated_places
     from collector.stepstats.device_prefixes import is_device_prefix
     from collector.stepstats.stated_window import stated_window
 
@@ -52,11 +50,6 @@ def _read(content: FileContent) -> Step:
     ledgers = [Ledger.from_dict(stated_counts(each.get("ledger"))) for each in [stated, *inputs]]
     of_ledgers = {shown_warning(line) for ledger in ledgers for line in ledger.losses()}
     is_figure = {line: (_OWNER.sub("", line, count=1) if inputs else line) in of_ledgers for line in about["warnings"]}
-    environment = {
-        WORKING_DEVICES: list(stated_working_devices(stated)),
-        FIRST_CONTEXTS: stated_mapping(stated.get(FIRST_CONTEXTS), int),
-        DEVICE_LABELS: stated_mapping(stated.get(DEVICE_LABELS), str),
-    }
     trace = ProfilerTrace(
         XprofDialect(found),
         device_prefix=prefix if is_device_prefix(prefix) else "",
@@ -65,7 +58,7 @@ def _read(content: FileContent) -> Step:
         has_all_figures=all(each.get("ledger") for each in inputs),
         window=window_of_inputs(inputs) if inputs else stated_window(stated),
         is_simulated=stated.get("simulated") is True,
-        environment={key: value for key, value in environment.items() if value},
+        environment=stated_places(stated),
     )
     if trace.is_empty and not stated:  # a profile of ours may be that of a step in which nothing happened
         raise content.error("an XSpace profile in which nothing can be read")

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.recording.stream_devices import (
+    FIRST_CONTEXTS,
     stated_first_contexts,
     stated_mapping,
     stream_devices,
     stream_places,
 )
+from collector.recording.working_devices import WORKING_DEVICES, stated_working_devices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +23,16 @@ if TYPE_CHECKING:
 
 DEVICE_LABELS = "device_labels"
 """The key of the environment: device in StepStats -> name that the program gave to the GPU or stream."""
+
+
+def stated_places(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What an environment states of devices and streams: the devices of the whole, first contexts and names."""
+    found = {
+        WORKING_DEVICES: list(stated_working_devices(environment)),
+        FIRST_CONTEXTS: stated_mapping(environment.get(FIRST_CONTEXTS), int),
+        DEVICE_LABELS: stated_mapping(environment.get(DEVICE_LABELS), str),
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def device_labels(
