@@ -125,6 +125,7 @@ class _Labelled:
         self._device_id = np.array([units.get(unit, 0) for _, unit, *_ in devices], np.int64)[rows]
         self._stream_id = np.array([int(each[1]) if each else 0 for each in streams], np.int64)[rows]
         self._context_id = np.array([int(each[2] or 0) if each else 0 for each in streams], np.int64)[rows]
+        self._category = np.where(self._found["table"] < 0, self._found["category"], _TYPED)
         self._correlation_id = self._found["correlation_id"].copy()
         without = np.flatnonzero(self._on_gpu & (self._found["op"] >= 0) & (self._correlation_id == 0))
         self._correlation_id[without] = self._built.unused_correlation_ids(len(without))
@@ -173,8 +174,7 @@ class _Labelled:
         }
 
     def _add_gpu_work(self) -> None:
-        category = np.where(self._found["table"] < 0, self._found["category"], _TYPED)
-        kernels = np.flatnonzero(self._on_gpu & (category == _KERNEL))
+        kernels = np.flatnonzero(self._on_gpu & (self._category == _KERNEL))
         static, dynamic = (self._number(f"{part}_shared_bytes", kernels) for part in ("static", "dynamic"))
         rest = np.maximum(self._number("shared_bytes", kernels) - static, 0)
         self._built.add(
@@ -186,7 +186,7 @@ class _Labelled:
             dynamic_shared_bytes=np.where(self._found["dynamic_shared_bytes"][kernels] >= 0, dynamic, rest),
             **{name: self._number(name, kernels) for name in _SHAPE},
         )
-        copies = np.flatnonzero(self._on_gpu & (category == _MEMCPY))
+        copies = np.flatnonzero(self._on_gpu & (self._category == _MEMCPY))
         self._built.add(
             "memcpys",
             **self._where(copies),
@@ -196,7 +196,7 @@ class _Labelled:
             src_kind=self._number_of("from", MEMORY_KINDS, copies),
             dst_kind=self._number_of("to", MEMORY_KINDS, copies),
         )
-        memsets = np.flatnonzero(self._on_gpu & (category == _MEMSET))
+        memsets = np.flatnonzero(self._on_gpu & (self._category == _MEMSET))
         self._built.add(
             "memsets",
             **self._where(memsets),
@@ -204,7 +204,7 @@ class _Labelled:
             num_bytes=self._number("num_bytes", memsets),
             memory_kind=self._number_of("to", MEMORY_KINDS, memsets),
         )
-        waits = np.flatnonzero(self._on_gpu & (category == _WAIT))
+        waits = np.flatnonzero(self._on_gpu & (self._category == _WAIT))
         place = self._where(waits)
         del place["device_id"]
         self._built.add("synchronizations", **place)
@@ -212,8 +212,7 @@ class _Labelled:
         self._built.launched_under(self._correlation_id[work], *self._distinct("op", work))
 
     def _add_host_rows(self) -> None:
-        category = np.where(self._found["table"] < 0, self._found["category"], _TYPED)
-        is_call = (category == _API) | (category == _WAIT)
+        is_call = (self._category == _API) | (self._category == _WAIT)
         calls = np.flatnonzero(self._is_host & is_call)
         names, index = self._distinct("name", calls)
         self._built.add_api_calls(
@@ -223,7 +222,7 @@ class _Labelled:
             thread_id=self._found["thread_id"][calls],
             correlation_id=self._correlation_id[calls],
         )
-        ops = np.flatnonzero(self._is_host & (category == _OP) & (self._found["name"] >= 0))
+        ops = np.flatnonzero(self._is_host & (self._category == _OP) & (self._found["name"] >= 0))
         self._built.add(
             "annotations",
             **self._times(ops),
@@ -231,8 +230,8 @@ class _Labelled:
             thread_id=self._found["thread_id"][ops],
             details_id=self._op_details(ops),
         )
-        in_tables = int((self._on_gpu | (category == _TYPED)).sum()) + len(calls) + len(ops)
-        self._built.without_columns += len(category) - in_tables
+        in_tables = int((self._on_gpu | (self._category == _TYPED)).sum()) + len(calls) + len(ops)
+        self._built.without_columns += len(self._category) - in_tables
 
     def _op_details(self, rows: npt.NDArray[Any]) -> Numbers:
         """``details_id`` of annotations, whose labels state the type of an op."""
