@@ -46,6 +46,21 @@ def serving() -> Iterator[Callable[..., str]]:
         yield lambda *given, **options: servers.enter_context(_server(*given, **options))
 
 
+class HeldRequests:
+    """The requests of a page that match a pattern, which reach the server once a test continues them."""
+
+    def __init__(self, page: Any, pattern: str) -> None:
+        self._page = page
+        self._routes: list[Any] = []
+        page.route(pattern, lambda route: self._routes.append(route))
+
+    def next(self) -> Any:
+        """The next of them, awaited: the page may show that it waits before the browser hands its request over."""
+        while not self._routes:
+            self._page.wait_for_timeout(5)
+        return self._routes.pop(0)
+
+
 class ServedPage(Page):
     """The page of a server."""
 
@@ -82,6 +97,10 @@ class ServedPage(Page):
         self.page.goto(f"{address}#token={TOKEN}{'&' if chosen else ''}{chosen}")
         self.page.wait_for_selector("article")
         return self
+
+    def hold(self, pattern: str) -> HeldRequests:
+        """Hold the requests whose addresses match a pattern, from now on."""
+        return HeldRequests(self.page, pattern)
 
     def unanswered(self) -> None:
         """Allow what the browser writes to the console about requests that a test ended."""

@@ -89,8 +89,7 @@ def test_the_run_that_is_walked_to_stays_among_new_ones(ui, serving, build, tmp_
 def test_a_choice_of_answers_is_there_while_one_is_late_or_fails(ui, serving, build, tmp_path):
     build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
     page = ui.open(serving(tmp_path), "view=kernels").page
-    late = []
-    page.route("**/answers?key=kernels%2Fstream", lambda route: late.append(route))
+    late = ui.hold("**/answers?key=kernels%2Fstream")
     page.route("**/answers?key=kernels%2Fshape", refused)
     page.get_by_role("button", name="stream", exact=True).press("Enter")
     page.wait_for_selector("article [role=status] >> text=Loading")
@@ -100,7 +99,7 @@ def test_a_choice_of_answers_is_there_while_one_is_late_or_fails(ui, serving, bu
     page.get_by_role("button", name="whole name", exact=True).press("Enter")
     page.wait_for_selector("section[aria-label=Kernels] th >> text=whole name")
     assert page.evaluate(FOCUSED) == "whole name"
-    late[0].continue_()
+    late.next().continue_()
     page.get_by_role("button", name="stream", exact=True).press("Enter")
     page.wait_for_selector("section[aria-label=Kernels] th >> text=stream id")
     page.unroute("**/answers?key=kernels%2Fshape")
@@ -128,15 +127,12 @@ def test_a_text_is_searched_for_once_it_is_typed(ui, serving, build, tmp_path):
 
 def test_a_late_answer_about_a_window_does_not_keep_the_one_about_the_step(ui, serving, build, tmp_path):
     build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
-    address, late = serving(tmp_path), []
-    page = ui.page
-    page.route("**/answers?key=idle&from*", lambda route: late.append(route))
-    ui.open(address, "view=idle&from=1&to=500000")
+    late = ui.hold("**/answers?key=idle&from*")
+    page = ui.open(serving(tmp_path), "view=idle&from=1&to=500000").page
     page.wait_for_selector("article [role=status] >> text=Loading")
     page.keyboard.press("w")
     page.wait_for_selector("section[aria-label=Causes] tbody tr")
-    for each in late:
-        each.continue_()
+    late.next().continue_()
     page.wait_for_selector("section[aria-label=Gaps] tbody tr")
 
 
@@ -202,14 +198,12 @@ def test_figures_of_a_run_stay_until_there_are_others(ui, serving, build, tmp_pa
     page = ui.page
     ui.open(serving(tmp_path), "view=runs&cols=-")
     page.wait_for_function(FIGURES_OF_RUNS, arg=1)
-    late = []
-    page.route("**/figures", lambda route: late.append(route))
+    late = ui.hold("**/figures")
     build.kernel("second", 700_000, 100_000).recording().save(tmp_path / "step.gpurec")
-    with page.expect_request("**/figures"):
-        pass
+    asked = late.next()
     page.evaluate("() => new Promise(requestAnimationFrame)")
     assert "20.0%" in page.inner_text("section[aria-label=Runs] tbody")
-    late[0].continue_()
+    asked.continue_()
     page.wait_for_selector("section[aria-label=Runs] tbody >> text=30.0%")
 
 
@@ -225,12 +219,11 @@ def test_the_form_of_tfprof_keeps_the_focus_and_its_answer_its_title(ui, serving
     build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
     page = ui.open(serving(tmp_path), "view=prof").page
     page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
-    late = []
-    page.route("**/profile?view=graph*", lambda route: late.append(route))
+    late = ui.hold("**/profile?view=graph*")
     page.get_by_role("button", name="graph", exact=True).press("Enter")
     page.wait_for_selector("[role=status] >> text=Loading")
     assert page.locator("section.answer").get_attribute("aria-label") == "The scope view"
-    late[0].continue_()
+    late.next().continue_()
     page.wait_for_selector("section[aria-label='The graph view'] tbody tr")
     assert page.evaluate(FOCUSED) == "graph"
     page.get_by_label("max depth").fill("5")

