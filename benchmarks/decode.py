@@ -264,13 +264,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0, help="for each row of the first table")
     parser.add_argument("--launches", type=int, default=1_000_000, help="for the callbacks")
+    parser.add_argument("--mebibytes", type=int, action="append", help="sizes of the inputs (default: 64 and 4)")
     parser.add_argument("--json", type=Path, help="also write the report here, with every sample")
     parser.add_argument("--callbacks-here", metavar="CUDA", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.callbacks_here:
         print(json.dumps(callbacks_here(options.launches, options.callbacks_here)))
         return
-    rows = [(cuda, mix, mebibytes) for mebibytes in (64, 4) for mix in MIXES for cuda in VERSIONS]
+    rows = [(cuda, mix, mebibytes) for mebibytes in options.mebibytes or (64, 4) for mix in MIXES for cuda in VERSIONS]
     report = joined([decode(*row, options.seconds) for row in rows])
     objects = joined([columns_or_objects("13.0", mix, 4, options.seconds) for mix in MIXES])
     print_tables(report, objects, [callbacks(options.launches, cuda) for cuda in ("12.4", "13.0")])

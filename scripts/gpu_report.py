@@ -462,7 +462,7 @@ STEPS: dict[str, tuple[Step, float]] = {
     "first_questions": (ask("first questions", *FIRST_QUESTIONS), 70),
     "harness": (
         benchmark(
-            "harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5",
+            "harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "1", "--pause", "0",
             options="--only do_bench",
         ), 75,
     ),
@@ -516,7 +516,8 @@ STEPS: dict[str, tuple[Step, float]] = {
     "budget": (benchmark("budget", "What leaving out kinds of records saves", *ONCE), 60),
     "decode": (
         benchmark(
-            "decode", "Decoding and callbacks", "--seconds", "0.05", "--launches", "5000", takes_seconds=False
+            "decode", "Decoding and callbacks", "--seconds", "0.05", "--launches", "5000", "--mebibytes", "4",
+            takes_seconds=False,
         ), 60,
     ),
 }  # fmt: skip
