@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PROCESSES = "line_processes"
+THREADS = "line_threads"
 """The stat of a plane that states the process of the calls on its lines, by the lines' numbers, as JSON."""
 _LARGEST = (1 << 64) - 1
 _PICOSECONDS = 1000
@@ -36,6 +37,8 @@ class Line:
     """The kinds of work on a stream, in order of appearance."""
     process: int = 0
     """The process of the calls on a thread; 0: not known."""
+    thread: int | None = None
+    """The id of the thread, where the line is that of one of the only process."""
     pieces: list[tuple[int, int]] = field(default_factory=list)
     """Position in the spool and length in bytes."""
 
@@ -116,17 +119,20 @@ class Plane:
 
     def write(self, file: BinaryIO) -> None:
         """The plane as a field of XSpace."""
-        processes = {line.number: line.process for line in self.lines.values() if line.process}
-        if processes:
-            self.plane.stats.add(metadata_id=self.stat(PROCESSES), str_value=json.dumps(processes))
+        lines = self.lines.values()
+        processes = {line.number: line.process for line in lines if line.process}
+        threads = {line.number: line.thread for line in lines if line.thread is not None}
+        for name, stated in ((PROCESSES, processes), (THREADS, threads)):
+            if stated:
+                self.plane.stats.add(metadata_id=self.stat(name), str_value=json.dumps(stated))
         rest = self.plane.SerializeToString(deterministic=True)
         starts = []
-        for line in self.lines.values():
+        for line in lines:
             head = XLine(id=line.number, name=line.title()).SerializeToString()
             starts.append(field_head(XPlane.LINES_FIELD_NUMBER, len(head) + line.num_bytes) + head)
-        num_bytes = len(rest) + sum(map(len, starts)) + sum(line.num_bytes for line in self.lines.values())
+        num_bytes = len(rest) + sum(map(len, starts)) + sum(line.num_bytes for line in lines)
         file.write(field_head(XSpace.PLANES_FIELD_NUMBER, num_bytes) + rest)
-        for line, start in zip(self.lines.values(), starts, strict=True):
+        for line, start in zip(lines, starts, strict=True):
             file.write(start)
             for position, size in line.pieces:
                 self.spool.seek(position)

@@ -161,18 +161,30 @@ class XprofDialect(ProfilerDialect):
     def _process_numbers(self) -> list[int]:
         """The process of each track: profiles of ours have the threads of several processes in one plane."""
         owners = (found[0] if (found := _OWNER.match(thread)) else "" for thread in self._track_threads)
-        tracks = list(zip(super()._process_numbers, owners, self._stated_processes(), strict=True))
+        stated = (process or 0 for process in self._stated_numbers("process"))
+        tracks = list(zip(super()._process_numbers, owners, stated, strict=True))
         numbers = FreeNumbers()
         processes = sorted(dict.fromkeys(tracks), key=lambda process: not process[2])  # the stated ones come first
         number_of = {process: numbers.take(process[2] or process[0]) for process in processes}
         return [number_of[process] for process in tracks]
 
-    def _stated_processes(self) -> Iterator[int]:
-        """The process that profiles of ours state of each track; 0 where it is not known."""
+    @cached_property
+    def thread_numbers(self) -> list[int]:
+        """The number of each track's thread; the lines of other tracks have numbers that no stated thread has."""
+        stated = list(self._stated_numbers("thread"))
+        taken = {number for number in stated if number is not None}
+        numbers = FreeNumbers(taken)
+        return [
+            number if number is not None else numbers.take(own) if own in taken else own
+            for own, number in zip(super().thread_numbers, stated, strict=True)
+        ]
+
+    def _stated_numbers(self, name: str) -> Iterator[int | None]:
+        """The number of the ``process`` or ``thread`` that profiles of ours state of each track."""
         threads = self.found.described_threads
         for track in self.found.tracks:
-            stated = threads.get(track, {}).get("process") if all(isinstance(part, int) for part in track) else None
-            yield stated if type(stated) is int and 0 < stated <= LARGEST_ID else 0
+            stated = threads.get(track, {}).get(name) if all(isinstance(part, int) for part in track) else None
+            yield stated if type(stated) is int and 0 <= stated <= LARGEST_ID else None
 
     @cached_property
     def _track_devices(self) -> Numbers:

@@ -623,6 +623,7 @@ def _add_threads(host: Plane, owner: str, device: _Device, part: _Part) -> tuple
         title = f"{owner} {name}{apart}".lstrip()
         line = host.line(group, f"{thread}{apart}" if apart else thread, title, len(host.lines) + 1)
         line.process = process
+        line.thread = None if owner else thread  # several processes may have threads with the same id
         host.keep(line, events)
     return drawn, left_out
 

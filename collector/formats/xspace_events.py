@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from collector.formats import profile_stats
 from collector.formats.chrome_events import ChromeEvents, value_of
-from collector.formats.xplane import PROCESSES, stats_fields
+from collector.formats.xplane import PROCESSES, THREADS, stats_fields
 from collector.protos.xplane_pb2 import XPlane
 from collector.recording.possible_times import is_wall_time
 from collector.runtime.extension import convert_extension
@@ -76,8 +76,7 @@ class _DrawnEvents:
             stated = about.get(_PROFILE_START, 0)
             start_ns = start_ns or (stated if isinstance(stated, int) else 0)
             self._stated = self._stated or str(about.get(profile_stats.PROVENANCE, ""))
-            processes = value_of(str(about.get(PROCESSES, "")))
-            processes = processes if isinstance(processes, dict) else {}
+            processes, threads = (_stated_of_lines(about, name) for name in (PROCESSES, THREADS))
             yield _written(_name("process_name", plane.name, pid=process))
             events = {
                 number: (metadata.display_name or metadata.name, stats_fields(metadata.stats))
@@ -86,7 +85,7 @@ class _DrawnEvents:
             self._events.begin_plane(events, texts, process)
             for thread, line in enumerate(plane.lines, start=1):
                 named = _name("thread_name", line.display_name or line.name, pid=process, tid=thread)
-                named["args"]["process"] = processes.get(str(line.id))
+                named["args"] |= {"process": processes.get(str(line.id)), "thread": threads.get(str(line.id))}
                 yield _written(named)
                 is_absolute |= is_wall_time(line.timestamp_ns)
                 self._events.begin_line(line.SerializeToString(), line.timestamp_ns, thread)
@@ -121,6 +120,12 @@ def _written(event: dict[str, Any]) -> bytes:
 
 def _name(kind: str, name: str, **place: int) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "args": {"name": name}, **place}
+
+
+def _stated_of_lines(about: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What a profile of ours states of the lines of a plane, by their ids."""
+    stated = value_of(str(about.get(name, "")))
+    return stated if isinstance(stated, dict) else {}
 
 
 def _stated_by(stats: Iterable[XStat], texts: Mapping[int, str]) -> dict[str, Any]:

@@ -95,10 +95,10 @@ def work_of(recording):
 
 
 def host_of(recording):
-    """The times of ops and of calls."""
+    """The times and threads of ops and of calls."""
     offset_ns = recording.clock.offset_ns
     return Counter(
-        (table, row.start_ns + offset_ns, row.duration_ns)
+        (table, row.start_ns + offset_ns, row.duration_ns, row.thread_id)
         for table in ("annotations", "api_calls")
         for row in getattr(recording, table)
     )

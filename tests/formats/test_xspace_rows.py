@@ -108,14 +108,19 @@ def test_calls_of_several_processes_come_back_with_their_process(build, converte
     assert processes_of(found) == processes_of(recording)
     assert len(events_of(space, "/host:CPU")) == 3  # the annotations of a thread are on its line; steps have one
     found.save(tmp_path / "again.xplane.pb")
-    assert processes_of(collector.load(tmp_path / "again.xplane.pb").recording) == processes_of(recording)
+    again = collector.load(tmp_path / "again.xplane.pb").recording
+    assert processes_of(again) == processes_of(recording)
+    for each in (found, again):
+        assert dict(each.environment["thread_names"]) == {11: "thread 11", 12: "thread 12"}
+        assert sorted(each.annotations.thread_id.tolist()) == [11, 12]
 
 
 def processes_of(recording):
     offset_ns = recording.clock.offset_ns
     names = recording.api_calls.recorded_names()
     return sorted(
-        (name, row.start_ns + offset_ns, row.process_id) for name, row in zip(names, recording.api_calls, strict=True)
+        (name, row.start_ns + offset_ns, row.process_id, row.thread_id)
+        for name, row in zip(names, recording.api_calls, strict=True)
     )
 
 
@@ -132,9 +137,32 @@ def test_ranks_of_a_merged_profile_may_have_the_same_process_id(build, tmp_path)
     for rank in (0, 1):
         Step(RecordingSource(build.recording()), rank=rank).save(tmp_path / f"rank{rank}.pb")
     collector.merge([tmp_path / "rank0.pb", tmp_path / "rank1.pb"], tmp_path / "all.xplane.pb")
-    processes = collector.load(tmp_path / "all.xplane.pb").recording.api_calls.process_id.tolist()
-    assert processes[0] == 100
-    assert len(set(processes)) == 2
+    calls = collector.load(tmp_path / "all.xplane.pb").recording.api_calls
+    assert calls.process_id.tolist()[0] == 100
+    assert len(set(calls.process_id.tolist())) == 2
+    assert len(set(calls.thread_id.tolist())) == 2
+
+
+@pytest.mark.parametrize("thread", [0, 1, 2, (1 << 32) - 1])
+def test_a_thread_keeps_its_id_whatever_the_number_of_its_line(build, converted, thread):
+    build.call("cuInit", 10, thread_id=7)
+    build.call("cuInit", 30, thread_id=thread)
+    build.raw("annotations", start_ns=EPOCH_NS, end_ns=EPOCH_NS + 9, thread_id=3, name_id=build.text("a"))
+    found, _ = converted(Step(RecordingSource(build.recording())))
+    assert found.api_calls.thread_id.tolist() == [7, thread]
+    assert found.annotations.thread_id.tolist() == [3]
+
+
+@pytest.mark.parametrize("stated", ["12", True, -1, 1 << 32, None, [12], 1.5])
+def test_an_impossible_id_of_a_thread_is_that_of_its_line(build, converted, stated, tmp_path):
+    build.call("cuInit", 10, thread_id=12)
+    _, space = converted(Step(RecordingSource(build.recording())))
+    (plane,) = (each for each in space.planes if each.name == "/host:CPU")
+    (number,) = (number for number, entry in plane.stat_metadata.items() if entry.name == "line_threads")
+    (stat,) = (each for each in plane.stats if each.metadata_id == number)
+    stat.str_value = json.dumps(dict.fromkeys(json.loads(stat.str_value), stated))
+    (tmp_path / "other.xplane.pb").write_bytes(space.SerializeToString())
+    assert collector.load(tmp_path / "other.xplane.pb").recording.api_calls.thread_id.tolist() == [1]
 
 
 def test_rows_of_the_host_that_are_no_threads_are_rows_of_their_tables(build, converted, start_ns, tmp_path):
