@@ -133,7 +133,7 @@ print(json.dumps(outcomes))
 
 @pytest.mark.medium
 @pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
-@pytest.mark.parametrize("parts", [pytest.param(1000, marks=pytest.mark.slow), 40])
+@pytest.mark.parametrize("parts", [pytest.param(1000, marks=pytest.mark.exhaustive), 60])
 def test_a_failed_allocation_between_segments_ends_the_journal_and_not_the_program(parts: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", IN_SEGMENTS, str(LIBRARY), str(tmp_path), str(parts)],

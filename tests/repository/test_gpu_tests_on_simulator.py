@@ -28,7 +28,13 @@ def cupti_python(load_script):
         return ""
 
 
-@pytest.mark.parametrize("below", ["1", "bindings"], ids=["stand-in", "real-cuda-bindings"])
+@pytest.mark.parametrize(
+    "below",
+    [
+        pytest.param("1", marks=pytest.mark.exhaustive, id="stand-in"),
+        pytest.param("bindings", id="real-cuda-bindings"),
+    ],
+)
 def test_the_gpu_tests_pass_on_the_simulator(gpu_report, below, cupti_python, tmp_path):
     """In the way in which `make gpu` runs them."""
     if below == "bindings":

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +95,9 @@ class Page:
         return self
 
     def drawn(self) -> Page:
-        """Wait until lanes are drawn, where there are any."""
-        self.page.wait_for_function("() => !document.body.innerText.includes('Loading the lanes')")
+        """Wait until the lanes are drawn and the answers are there."""
+        self.page.wait_for_function("""() => !document.body.innerText.includes('Loading the lanes') &&
+          ![...document.querySelectorAll('[role=status]')].some(each => each.innerText.includes('Loading'))""")
         return self
 
     def press_at_once(self, *keys: str) -> None:
@@ -134,6 +135,10 @@ class Page:
             self.page.emulate_media(color_scheme=theme)
             found += [(theme, *each) for each in self.unlawful(*rules)]
         return found
+
+    def unlawful_views(self, views: Iterable[str], chosen: str = "") -> list[tuple[str, str, str, str]]:
+        """What axe finds wrong in views, which are shown in turn: view, theme, rule and place of each."""
+        return [(view, *each) for view in views for each in self.turn(view, chosen).drawn().unlawful_in_both_themes()]
 
     def table(self, label: str) -> list[list[str]]:
         """The rows of a table's body as texts."""

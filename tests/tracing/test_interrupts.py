@@ -207,7 +207,7 @@ def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int 
 
 @pytest.mark.medium
 def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_session(gpu, tmp_path, step):
-    sweep(gpu, tmp_path, step, points=40)
+    sweep(gpu, tmp_path, step, points=100)
 
 
 @pytest.mark.medium
@@ -222,7 +222,7 @@ def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_schedule(gpu, tmp_p
     sweep(gpu, tmp_path, scheduled_steps, points=40)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("which", "points"), [("step", None), ("decorated_step", None), ("scheduled_steps", 500)])
 def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_path, which, points, request):
     """A schedule has some 2,000 lines and calls, half of which are those of the other windows."""

@@ -21,7 +21,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "support" / "mixed_features.py"
 
 @pytest.mark.parametrize("mode", ["plain", "listening", "recorded"])
 @pytest.mark.parametrize(
-    "number", [pytest.param(10, marks=pytest.mark.medium), pytest.param(60, marks=pytest.mark.slow)], ids=str
+    "number", [pytest.param(15, marks=pytest.mark.medium), pytest.param(60, marks=pytest.mark.exhaustive)], ids=str
 )
 def test_every_recording_has_what_was_launched_in_it_and_nothing_else(mode: str, number: int, tmp_path: Path) -> None:
     output, launched = tmp_path / "run.gpurec", tmp_path / "launched.json"
