@@ -123,7 +123,7 @@ def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
             ran = sum(step in node.executions for node in of_graph)
             if not ran:
                 raise InvalidFileError(f"{path} does not belong to the graph: none of its nodes ran in that step")
-            terminal.write_error(f"step {step}: {ran / len(of_graph):.1%} of the graph's nodes ran\n")
+            terminal.report(f"step {step}: {ran / len(of_graph):.1%} of the graph's nodes ran")
     with progress("reading", shown=bool(steps)) as report:
         for place, path in enumerate(steps):
             report(f"reading {Path(path).name}", place, len(steps))

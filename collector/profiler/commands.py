@@ -15,6 +15,7 @@ from collector.profiler.attributes import ATTRIBUTES, ORDERS
 from collector.profiler.profile_options import OUTPUTS, Filters, Options, Output
 from collector.profiler.profiler_errors import OptionError
 from collector.profiler.views.view_registry import VIEWS
+from collector.text.wording import suggestion
 
 COMMANDS: dict[str, str] = {
     **{name: view.help for name, view in VIEWS.items()},
@@ -86,7 +87,7 @@ def parse(words: Sequence[str], current: Options) -> Command:
         return Command("", current)
     name, rest = words[0], list(words[1:])
     if name not in COMMANDS:
-        raise OptionError(f"no command {name!r}", f"There are {', '.join(COMMANDS)}")
+        raise OptionError(f"no command {name!r}{suggestion(name, list(COMMANDS))}", f"There are {', '.join(COMMANDS)}")
     if name == "help":
         return Command(name, current, tuple(rest))
     if name == "advise":
@@ -100,7 +101,8 @@ def parse_options(words: Iterable[str], current: Options) -> Options:
     Raises:
         OptionError: an option is unknown or has an invalid value.
     """
-    changes = {name: _value(name, text) for name, text in _pairs(words, flags=("account_displayed_op_only",))}
+    pairs = _pairs(words, OPTIONS, "no option", "See help", flags=("account_displayed_op_only",))
+    changes = {name: _value(name, text) for name, text in pairs}
     options = current.replace(**changes)
     broken = Filters(options, is_logged=False).broken
     if broken:
@@ -108,14 +110,18 @@ def parse_options(words: Iterable[str], current: Options) -> Options:
     return options
 
 
-def _pairs(words: Iterable[str], flags: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """(option, value) pairs; a flag without a value is true."""
+def _pairs(
+    words: Iterable[str], known: Iterable[str], cause: str, remedy: str, flags: Sequence[str]
+) -> Iterable[tuple[str, str]]:
+    """(option, value) pairs; a flag without a value is true. An option that is not ``known`` raises with ``cause``."""
     queue = list(words)
     while queue:
         word = queue.pop(0)
         name, has_value, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not name:
             raise OptionError(f"{word!r} is not an option", "Options begin with -")
+        if name not in known:
+            raise OptionError(f"{cause} -{name}{suggestion(f'-{name}', [f'-{each}' for each in known])}", remedy)
         if not has_value:
             follows = bool(queue) and not (queue[0].startswith("-") and not _is_number(queue[0]))
             if not follows and name not in flags:
@@ -129,8 +135,6 @@ def _is_number(word: str) -> bool:
 
 
 def _value(name: str, text: str) -> Any:
-    if name not in OPTIONS:
-        raise OptionError(f"no option -{name}", "See help")
     text = text.strip("'\"")
     if name.endswith("_regexes"):
         return tuple(filter(None, text.split(",")))
@@ -172,11 +176,10 @@ def advice_options() -> dict[str, str]:
 
 
 def _advice_options(words: Iterable[str]) -> dict[str, str]:
-    options = dict(_pairs(words, flags=("explain",)))
     known = advice_options()
+    has = f"It has {', '.join('-' + word for word in known)}"
+    options = dict(_pairs(words, known, "advise has no option", has, flags=("explain",)))
     for name, text in options.items():
-        if name not in known:
-            raise OptionError(f"advise has no option -{name}", f"It has {', '.join('-' + word for word in known)}")
         if name != "explain":
             try:
                 float(text)

@@ -127,7 +127,7 @@ def test_a_step_of_another_graph(tmp_path, capsys):
         (tmp_path / name).write_bytes(message.SerializeToString())
     graph = f"--graph_path={tmp_path / 'graph'}"
     assert main(["prof", graph, f"--run_meta_path={tmp_path / 'mine'}", "op"]) == 0
-    assert "step 0: 50.0% of the graph's nodes ran" in capsys.readouterr().err
+    assert "collector: step 0: 50.0% of the graph's nodes ran\n" in capsys.readouterr().err
     assert "does not belong to the graph" in _refused([graph, f"--run_meta_path={tmp_path / 'other'}", "op"], capsys)
 
 
