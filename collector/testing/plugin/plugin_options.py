@@ -95,6 +95,15 @@ def read_options(config: pytest.Config) -> PluginOptions:
     keep = text("gpu_trace_keep")
     if keep is not None and folder is None and not is_off("gpu_trace"):
         raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
+    simulate, require = _devices(text("gpu_simulate")), flag("require_gpu")
+    if simulate and require:  # one of them on the command line decides against the other in the ini file
+        given = [config.getoption(f"collector_{name}") is not None for name in ("gpu_simulate", "require_gpu")]
+        if given[0] == given[1]:
+            raise OptionError(
+                "--require-gpu and --gpu-simulate exclude each other: simulated GPUs run none of the tests that need a"
+                " real one"
+            )
+        simulate, require = simulate * given[0], given[1]
     report, pages, dataset = path("gpu_report", "file"), path("gpu_html", "folder"), path("gpu_dataset", "folder")
     return PluginOptions(
         trace=any(each is not None for each in (trace, report, pages, dataset)),
@@ -106,8 +115,8 @@ def read_options(config: pytest.Config) -> PluginOptions:
         dumps=path("gpu_record", "folder"),
         leaks=flag("gpu_leaks"),
         lines=flag("gpu_lines"),
-        require_gpu=flag("require_gpu"),
-        simulate=_devices(text("gpu_simulate")),
+        require_gpu=require,
+        simulate=simulate,
         update_snapshots=bool(config.getoption("collector_gpu_snapshot_update")),
     )
 

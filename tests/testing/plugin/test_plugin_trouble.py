@@ -485,6 +485,29 @@ def test_a_required_gpu_that_is_there_changes_nothing(pytester, no_gpu, monkeypa
     run(pytester, NEEDY, "--require-gpu", apart=True).assert_outcomes(passed=3)
 
 
+@pytest.mark.parametrize(
+    ("stated", "given"),
+    [("", ["--require-gpu", "--gpu-simulate"]), ("require_gpu = true\ngpu_simulate = 2\n", [])],
+    ids=["command line", "ini file"],
+)
+def test_a_required_gpu_cannot_be_simulated(pytester, no_gpu, stated, given):
+    result = run(pytester, NEEDY, *given, ini=INI + stated)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    message = (
+        "--require-gpu and --gpu-simulate exclude each other: simulated GPUs run none of the tests that need a real"
+    )
+    assert message in result.stderr.str()
+    run(pytester, None, *given, "--gpu-simulate=off", "--collect-only", ini=INI + stated).assert_outcomes()
+
+
+def test_of_required_and_simulated_gpus_the_command_line_decides(pytester, no_gpu):
+    required = run(pytester, NEEDY, "--require-gpu", ini=INI + "gpu_simulate = 2\n")
+    assert "--require-gpu: there is no usable GPU: cuInit failed" in required.stderr.str()
+    simulated = run(pytester, None, "--gpu-simulate", "-rs", ini=INI + "require_gpu = true\n")
+    simulated.assert_outcomes(passed=1, skipped=2)
+    assert "this run simulates its GPUs" in simulated.stdout.str()
+
+
 def test_x_and_lf_see_our_failures_as_any_other(pytester):
     source = """
 import pytest
