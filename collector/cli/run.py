@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         help=f"the file to write; its suffix is the format: {suffixes_help(written_suffixes())}; or the folder of a "
-        "dataset, with a slash at its end. {rank}, {pid}, {host} and {env:VARIABLE} are filled in for each process",
+        "dataset, with a slash at its end. {rank}, {pid}, {host}, {step} and {env:VARIABLE} are filled in for each "
+        "process",
     )
     kinds = parser.add_argument(
         "--kinds", metavar="KIND,...", help="the kinds of activity to record, as in collector.trace"
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--delay", type=seconds_argument, default=0.0, metavar="S", help="begin S seconds after CUDA's initialisation"
     )
     parser.add_argument(
-        "--duration", type=seconds_argument, default=0.0, metavar="S", help="end S seconds after the begin"
+        "--duration", type=_duration_argument, default=0.0, metavar="S", help="end S seconds after the begin"
     )
     capture_range = parser.add_argument(
         "--capture-range",
@@ -117,6 +118,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a Python module to run")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
+
+
+def _duration_argument(text: str) -> float:
+    """A number of seconds above 0."""
+    seconds = seconds_argument(text)
+    if not seconds:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in which anything can be recorded")
+    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -700,6 +700,7 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["--kinds", "kernels,peer_copies", "true"], "the kind peer_copies needs memcpys"),
         (["--delay", "-1", "true"], "argument --delay: '-1' is not a number of seconds from 0 to"),
         (["--duration", "nan", "true"], "argument --duration: 'nan' is not a number of seconds from 0 to"),
+        (["--duration", "0", "true"], "argument --duration: '0' is not a time in which anything can"),
         (["--nvtx-domains", "", "true"], "--nvtx-domains '' has a domain without a name. The default domain is called"),
         (["--nvtx-domains", "a,", "true"], "--nvtx-domains 'a,' has a domain without a name"),
         (["--budget", "", "true"], "budget='': write a share"),
