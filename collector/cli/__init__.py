@@ -178,10 +178,26 @@ class _Parser(argparse.ArgumentParser):
     """Reports errors in one line, with the most similar valid word, like the other errors of the command."""
 
     _prints_help = True
+    _is_mixing = False
 
     def __init__(self, *names: Any, **options: Any) -> None:
         super().__init__(*names, **options)
         self.suggest_on_error = False  # from CPython 3.15 on, argparse proposes a word itself
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """As argparse, but options may stand between the files of a command: ``sql runs --csv "select …"``."""
+        rests = (argparse.PARSER, argparse.REMAINDER)
+        has_rest = any(action.nargs in rests for action in self._get_positional_actions())
+        asks_for_help = args is not None and not {"-h", "--help"}.isdisjoint(args)
+        if self._is_mixing or has_rest or asks_for_help:  # argparse would print the help without positional arguments
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True  # argparse calls this method again: for the options, then for the other words
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def given(self, words: Sequence[str]) -> argparse.Namespace | None:
         """The arguments that these words give, without defaults; None if they ask for help.

@@ -152,17 +152,19 @@ def step_files(given: str) -> list[Path]:
                 terminal.report(f"{path}: {why}: {', '.join(names[:_MOST_NAMED])}{more}")
         if below.datasets:
             remedy = f"{below.datasets[0]} is a dataset: give its name, and its steps are read"
-        return _ordered(below.traces, given, remedy)
+        return _ordered(below.traces, f"{given}: there are no traces in this folder", remedy)
     if exists(path) or not any(mark in given for mark in "*?["):
         return [path]
     root = Path(path.anchor)
     matching = root.glob(str(path.relative_to(root)))
-    return _ordered([each for each in matching if is_regular_file(each) or is_trace(each)], given, remedy)
+    return _ordered(
+        [each for each in matching if is_regular_file(each) or is_trace(each)], f"{given}: there are no files", remedy
+    )
 
 
-def _ordered(found: list[Path], given: str, remedy: str) -> list[Path]:
+def _ordered(found: list[Path], trouble: str, remedy: str) -> list[Path]:
     if not found:
-        raise CollectorError(f"{given}: there are no files", remedy)
+        raise CollectorError(trouble, remedy)
     return sorted(found, key=lambda each: natural_order(str(each)))
 
 

@@ -338,7 +338,7 @@ def test_fewer_events_than_none_are_refused():
             "this is a folder, and not a journal. "
             "Name a file in it, or merge its traces: collector merge FOLDER -o FILE",
         ),
-        ("merge", "there are no files. Give files of steps, a folder of them, or a pattern"),
+        ("merge", "there are no traces in this folder. Give files of steps, a folder of them, or a pattern"),
     ],
 )
 def test_a_folder(command, message, tmp_path, capsys):

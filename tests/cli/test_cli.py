@@ -141,6 +141,31 @@ def test_a_word_that_resembles_no_valid_one_is_answered_without_a_suggestion(arg
     assert "did you mean" not in printed
 
 
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["sql", "runs", "--csv", "select 1"], {"csv": True, "words": ["runs", "select 1"]}),
+        (
+            ["stats", "a", "--json", "b", "--rows", "3", "c"],
+            {"json": True, "inputs": [Path("a"), Path("b"), Path("c")]},
+        ),
+        (["compare", "a", "--by", "op", "b"], {"by": ["op"], "before": "a", "now": "b"}),
+        (["attach", "12", "record", "-q", "5s"], {"process": 12, "action": "record", "duration": 5.0}),
+        (["merge", "a", "-o", "b.json", "--", "-c"], {"inputs": [Path("a"), Path("-c")]}),
+        (
+            ["report", "a", "--before", "b", "-o", "c.html", "d"],
+            {"before": [Path("b")], "inputs": [Path("a"), Path("d")]},
+        ),
+        (["run", "-o", "a", "program", "-o", "b"], {"output": "a", "program": ["program", "-o", "b"]}),
+        (["prof", "a", "op", "-step", "3"], {"words": ["a", "op", "-step", "3"]}),
+    ],
+    ids=" ".join,
+)
+def test_options_may_stand_between_other_arguments(words, given):
+    parsed = vars(command_parser(words).parse_args(words))
+    assert {name: parsed[name] for name in given} == given
+
+
 def test_an_unknown_option_refers_to_the_help_of_its_subcommand(capsys):
     with pytest.raises(SystemExit):
         main(["demo", "--bogus"])

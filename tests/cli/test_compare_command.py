@@ -103,7 +103,7 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(steps_of, capsys, argu
 def test_an_empty_folder_is_one_line(tmp_path, capsys):
     status, _, err = compare(capsys, tmp_path, tmp_path)
     assert (status, err.count("\n")) == (2, 1)
-    assert "there are no files" in err
+    assert "there are no traces in this folder" in err
 
 
 def test_steps_in_which_nothing_happened_are_too_few(tmp_path, capsys):

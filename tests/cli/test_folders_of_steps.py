@@ -267,7 +267,9 @@ def test_a_dataset_in_a_folder_is_named(nested, tmp_path, capsys):
     assert main(["export", str(nested), "--to", "parquet", str(folder / "runs")]) == 0
     capsys.readouterr()
     assert main(["summary", str(folder)]) == 2
-    expected = f"there are no files. {folder / 'runs'} is a dataset: give its name, and its steps are read"
+    expected = (
+        f"there are no traces in this folder. {folder / 'runs'} is a dataset: give its name, and its steps are read"
+    )
     assert expected in capsys.readouterr().err
 
 
