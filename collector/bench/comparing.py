@@ -24,6 +24,7 @@ from collector.errors import UnavailableError
 from collector.statistics.verdicts import median, outliers, paired_interval
 from collector.text.quantities import time_text
 from collector.text.wording import counted
+from collector.tracing import session_slot
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState
@@ -120,6 +121,7 @@ def compare(
         TypeError: an argument has a wrong type.
         ValueError: an option has an invalid value.
         collector.UnavailableError: there is no GPU, or it cannot be traced.
+        collector.SessionActiveError: a trace is open, and CUPTI is the clock.
     """
     check_names(arms)
     if not arms:
@@ -145,9 +147,13 @@ def compare(
     gpu = gpu if gpu is not None else _gpu_for(clock)
     failures: dict[str, ArmError] = {}
     usable = dict(arms) if check is None else _same_work(arms, check, gpu, failures)
+    use = session_slot.open_use()
+    is_traced = use is not None and use.tracer is not None and use.tracer.is_open  # only with a clock of the host
     found = run(usable, design, gpu, progress, keep)
     failures |= found.failures
     warnings = _warnings(found, design, next(iter(arms)), has_cache=gpu.l2_bytes > 0)
+    if is_traced:
+        warnings.append("a trace was open: the times include the cost of tracing")
     has_rates = flops is not None or bytes is not None
     roof = _ceilings(gpu, warnings) if has_rates else None
     comparison = Comparison(

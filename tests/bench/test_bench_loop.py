@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import collector
 from collector import bench
 from collector.bench import experiment
 
@@ -90,6 +91,20 @@ def test_on_a_gpu_every_call_of_a_sample_is_waited_for_and_the_cache_is_only_emp
         comparison = bench.compare({"call": made.call(30.0)}, gpu=card, clock="wall", max_rounds=60).comparison
     assert comparison.arms["call"].median_ns.estimate == pytest.approx(50, rel=0.003)
     assert "call: only the first call of each sample finds the cache empty" in comparison.warnings
+
+
+@pytest.mark.simulator
+@pytest.mark.medium
+def test_a_trace_around_the_measurement_is_in_the_times_of_the_host_and_excludes_those_of_cupti():
+    arms = {"call": lambda: 100}
+    with bench.SimulatedCard() as card:
+        alone = bench.compare(arms, gpu=card, clock="returned", max_rounds=30).comparison
+        with collector.trace():
+            traced = bench.compare(arms, gpu=card, clock="returned", max_rounds=30).comparison
+            with pytest.raises(collector.SessionActiveError, match="End it first"):
+                bench.compare({"kernel": lambda: card.gpu.launch("a")}, gpu=card, max_rounds=30)
+    warning = "a trace was open: the times include the cost of tracing"
+    assert (warning in alone.warnings, warning in traced.warnings) == (False, True)
 
 
 def test_the_hosts_clocks_have_a_step():
