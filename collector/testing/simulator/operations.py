@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any, Literal, get_args
 
 from collector.errors import CollectorError
@@ -83,6 +84,21 @@ _SHAPES = {"grid": (1, 1, 1), "block": (1, 1, 1), "cluster": (1, 1, 1)}
 _OWN_NAMES = {"asynchronous": "is_async"}
 
 
+def shape_of(what: str, given: Iterable[int]) -> Shape:
+    """The three numbers of a launch shape.
+
+    Raises:
+        CollectorError: there are not three of them, or one is not a whole number of 32 bits.
+    """
+    try:
+        x, y, z = (index(number) for number in given)
+    except (TypeError, ValueError):
+        raise CollectorError(f"{what} is {given!r}", "Give three numbers, such as (64, 1, 1)") from None
+    if not -(2**31) <= min(x, y, z) <= max(x, y, z) < 2**31:  # as of the fields of CUPTI's records
+        raise CollectorError(f"{what} is {given!r}", "Give numbers below 2**31")
+    return x, y, z
+
+
 def fill_replayed(activity: Activity, kind: int, row: Mapping[str, Any], launch: str) -> None:
     """Write one activity of :meth:`SimulatedGpu.replay` into its struct."""
     unknown = row.keys() - _COMMON_KEYS - _KEYS[kind]
@@ -94,10 +110,7 @@ def fill_replayed(activity: Activity, kind: int, row: Mapping[str, Any], launch:
     if kind == KERNEL:
         activity.name = str(row.get("name", "")).encode()
         for key, default in _SHAPES.items():
-            shape = tuple(row.get(key) or default)
-            if len(shape) != 3:
-                raise CollectorError(f"{key} {shape!r} of an activity to replay has not three numbers")
-            getattr(activity, key)[:] = shape
+            getattr(activity, key)[:] = shape_of(f"{key} of an activity to replay", row.get(key) or default)
     elif kind == MEMCPY:
         copy_kind = str(row.get("kind", "Unknown"))
         activity.copy_kind = number_of(COPY_KINDS, copy_kind, "copy kind")

@@ -44,6 +44,7 @@ from collector.testing.simulator.operations import (
     fill_replayed,
     memory_kinds,
     number_of,
+    shape_of,
 )
 from collector.testing.simulator.simulated_graph import Capture, SimulatedGraph
 from collector.testing.simulator.simulator_library import (
@@ -257,7 +258,7 @@ class SimulatedGpu:
             The correlation id of the (first) launch.
 
         Raises:
-            CollectorError: the device does not exist, or the simulator is not open.
+            CollectorError: the device does not exist, a shape is not three numbers, or the simulator is not open.
         """
         self._check_device(device)
         activity = Activity(
@@ -267,9 +268,9 @@ class SimulatedGpu:
             device=device,
             context=context or 0,
             stream=stream,
-            grid=grid,
-            block=block,
-            cluster=cluster,
+            grid=shape_of("grid", grid),
+            block=shape_of("block", block),
+            cluster=shape_of("cluster", cluster),
             registers_per_thread=registers_per_thread,
             static_shared_bytes=static_shared_bytes,
             dynamic_shared_bytes=dynamic_shared_bytes,

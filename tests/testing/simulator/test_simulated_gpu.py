@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+import collector
 from collector.errors import CollectorError
 from collector.testing import SimulatedGpu
 from collector.testing.simulator import simulated_gpu
@@ -68,6 +69,10 @@ def test_malformed_version_is_refused(cuda: str) -> None:
         (lambda gpu: gpu.launch("k", count=0), "count is 0"),
         (lambda gpu: gpu.replay(kernels=[{"start_ns": 1, "end_ns": 2, "device": "0"}]), "device '0' .* whole number"),
         (lambda gpu: gpu.replay(kernels=[{"start_ns": 1, "end_ns": 2, "grid": (1, 2)}]), "three numbers"),
+        (lambda gpu: gpu.launch("k", grid=64), "grid is 64. Give three numbers"),
+        (lambda gpu: gpu.launch("k", block=(64,)), r"block is \(64,\). Give three numbers"),
+        (lambda gpu: gpu.launch("k", cluster=(1, 1.5, 1)), r"cluster is \(1, 1.5, 1\). Give three numbers"),
+        (lambda gpu: gpu.launch("k", grid=(2**40, 1, 1)), "Give numbers below"),
         (lambda gpu: gpu.launch("k", duration_ns=-5), "duration_ns is -5"),
         (lambda gpu: gpu.launch("k", duration_ns=2**70), "duration_ns is 1180591620717411303424"),
         (lambda gpu: gpu.memcpy("HtoD", -5), "num_bytes is -5"),
@@ -98,6 +103,13 @@ def test_mistakes_are_named(operation: Callable[[SimulatedGpu], object], message
 def test_numbers_of_devices_are_checked(devices: int) -> None:
     with pytest.raises(CollectorError, match=f"devices is {devices}"):
         SimulatedGpu(devices=devices)
+
+
+def test_a_launch_shape_may_be_a_list() -> None:
+    with SimulatedGpu() as gpu, collector.trace() as step:
+        gpu.launch("k", grid=[3, 4, 5])
+    kernel = step.kernels[0]
+    assert (kernel.grid_x, kernel.grid_y, kernel.grid_z) == (3, 4, 5)
 
 
 def test_library_can_be_opened_without_python() -> None:
