@@ -159,5 +159,6 @@ def every(
     active, warmup = whole_number("active", active), whole_number("warmup", warmup)
     wait = whole_number("steps", steps) - active - warmup
     if wait < 0:
-        raise ValueError(f"every {steps} steps {active + warmup} are to be recorded: name more, or shorten the window")
+        needed = active + warmup
+        raise ValueError(f"steps is {steps}: at least {needed} is needed for active={active} and warmup={warmup}")
     return Schedule(wait, warmup, active)
