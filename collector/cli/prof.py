@@ -10,7 +10,9 @@ them. Without a terminal it prints the output of `collector summary` for recorde
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +27,7 @@ from collector.text.wording import suggestion
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from collector.profiler.api import Profiler
     from collector.profiler.commands import Command
@@ -52,6 +54,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
+    with _warnings_reported():
+        return _run(arguments)
+
+
+class _Reports(logging.Handler):
+    """Prints warnings as all messages of the command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for line in record.getMessage().splitlines():
+            terminal.report(line)
+
+
+@contextlib.contextmanager
+def _warnings_reported() -> Iterator[None]:
+    """The profiler's log, which tells a program what tfprof prints on standard error, goes there."""
+    log, reports = logging.getLogger("collector.profiler"), _Reports(logging.WARNING)
+    log.addHandler(reports)
+    try:
+        yield
+    finally:
+        log.removeHandler(reports)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from collector.profiler import commands, prompt
     from collector.profiler.profile_options import Options
     from collector.text import terminal

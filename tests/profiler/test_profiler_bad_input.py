@@ -8,6 +8,7 @@ import struct
 
 import pytest
 
+import collector
 from collector.cli import main
 from collector.profiler import Profiler, prompt
 from collector.profiler.profile_options import Options
@@ -19,6 +20,7 @@ from collector.protos import (
     PprofProfile,
     RunMetadata,
 )
+from collector.testing import SimulatedGpu
 
 
 def _graph(*names: str) -> GraphDef:
@@ -228,6 +230,16 @@ def test_the_prompt_says_so_in_a_line_and_lives_on(name, tmp_path):
 def test_one_shot_says_so_and_ends_with_2(words, message, files, tmp_path, capsys):
     step = f"--run_meta_path={files['run_meta']}"
     assert message in _refused([step, *(word.replace("{tmp}", str(tmp_path)) for word in words)], capsys)
+
+
+@pytest.mark.simulator
+def test_a_warning_of_the_command_begins_with_its_name(tmp_path, capsys):
+    path = str(tmp_path / "step.pb")
+    with SimulatedGpu() as gpu, collector.trace(path, stacks=True), collector.annotate("op"):
+        gpu.launch("k")
+    for _ in range(2):  # in one process, each is printed once
+        assert main(["prof", path, "code", "-account_displayed_op_only"]) == 0
+        assert capsys.readouterr().err == "collector: Note: code view ignores account_displayed_op_only\n"
 
 
 def test_a_scope_a_million_deep_on_the_command_line(tmp_path, capsys):
