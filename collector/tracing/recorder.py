@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, NotTracedError, OutputError, SessionActiveError
-from collector.files.atomic_files import absolute, check_folder, check_writable, expanded
+from collector.files.atomic_files import absolute, check_folder, check_writable, expanded, output_error
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import filled_path
 from collector.formats.registry import output_of
@@ -181,8 +181,8 @@ class Recorder:
 
     def _no_dump(self, error: CollectorError | OSError) -> str:
         """The line about a dump that is not made."""
-        cause = f"{self.folder}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        return f"nothing is dumped: {cause}"
+        told = output_error(str(self.folder), error) if isinstance(error, OSError) else error
+        return f"nothing is dumped: {told}"
 
     def _can_dump(self, report: Callable[[str], None]) -> bool:
         """Whether there is something to dump; otherwise ``report`` is called with the reason."""

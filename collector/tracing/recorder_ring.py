@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import NotTracedError
+from collector.files.atomic_files import output_error
 from collector.files.new_folders import temporary_folder
 from collector.files.path_kinds import is_folder
 from collector.options import LEAST_RING_BYTES, TraceOptions
@@ -119,13 +121,15 @@ class Ring:
         """Make a folder on the file system of the dumps, so that segments can be linked.
 
         Raises:
-            OSError: it cannot be made.
-            collector.OutputError: there is no place for it.
+            collector.OutputError: it cannot be made, or there is no place for it.
         """
         while not is_folder(dumps):
             dumps = dumps.parent
         parent = dumps if os.access(dumps, os.W_OK) else Path(temporary_folder())
-        self.path = Path(tempfile.mkdtemp(prefix=".collector-ring-", dir=parent)) / "ring.journal"
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=".collector-ring-", dir=parent)) / "ring.journal"
+        except OSError as error:
+            raise output_error(f"the records cannot be kept in {parent}", error) from error
         """The journal, which `collector.load` reads."""
 
     @property
@@ -173,7 +177,8 @@ class Ring:
 
     def remove(self) -> None:
         """Delete the segments and their folder."""
-        shutil.rmtree(self.path.parent, ignore_errors=True)
+        with contextlib.suppress(OSError):  # Python 3.13 and earlier raise those of `close` nevertheless
+            shutil.rmtree(self.path.parent, ignore_errors=True)
 
 
 def _is_before(segment: Path, number: int | None) -> bool:

@@ -11,6 +11,7 @@
 #include <exception>
 #include <iterator>
 #include <type_traits>
+#include <utility>
 
 #include "capture/file_numbers.h"
 #include "threads/signals_blocked.h"
@@ -33,13 +34,17 @@ Journal::Journal(const std::string& path) : path_(path) {
   if (!is_ours_) {
     lacks_descriptor_ = errno == EMFILE || errno == ENFILE;
     trouble_ = std::strerror(errno);
+    return;
   }
   struct stat info{};
-  if (is_ours_ && ::fstat(file_, &info) == 0) {
-    device_ = info.st_dev;
-    inode_ = info.st_ino;
-    counts_links_ = info.st_nlink > 0;
+  if (::fstat(file_, &info) != 0) {
+    trouble_ = std::strerror(errno);
+    ::close(std::exchange(file_, -1));
+    return;
   }
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+  counts_links_ = info.st_nlink > 0;
 }
 
 // ::close throws only in a cancelled thread, and the threads that call it are never cancelled.
@@ -47,8 +52,19 @@ Journal::~Journal() { close(); }  // NOLINT(bugprone-exception-escape)
 
 void Journal::close() {
   free_spare();
-  if (file_ >= 0 && is_still_open()) ::close(file_);
-  file_ = -1;
+  const int error = close_descriptor(file_);
+  if (error == 0) return;
+  if (open_again()) {
+    set_flag(FrameFlag::kBrokeOff);
+    close_descriptor(file_);
+  }
+  trouble_ = std::strerror(error);
+}
+
+int Journal::close_descriptor(int& descriptor) {
+  const int closed = std::exchange(descriptor, -1);
+  if (closed < 0 || !is_of_file(closed) || ::close(closed) == 0) return 0;
+  return errno == EINTR ? 0 : errno;  // Linux has closed it then
 }
 
 void Journal::keep_spare() {
@@ -56,8 +72,7 @@ void Journal::keep_spare() {
 }
 
 void Journal::free_spare() {
-  if (spare_ >= 0 && is_of_file(spare_)) ::close(spare_);
-  spare_ = -1;
+  if (const int error = close_descriptor(spare_); error != 0) give_up(std::strerror(error));
 }
 
 // Programs that become daemons close all descriptors, and the number of ours may be that of a file of theirs by now.
@@ -69,6 +84,12 @@ bool Journal::is_of_file(int descriptor) const {
 // Something else may be in the file's place by now: the decode thread, which the end of a session waits for, must not
 // wait for the reader of a pipe, and no terminal may become that of a daemon.
 bool Journal::open_again() {
+  struct stat info{};
+  if (file_ >= 0 && ::fstat(file_, &info) != 0 && errno != EBADF) {  // as on a server that is gone
+    trouble_ = std::strerror(errno);
+    file_ = -1;
+    return false;
+  }
   const int file = beyond_standard_files(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   const int error = errno;
   file_ = file;

@@ -52,7 +52,8 @@ class Journal {
   // Writes a frame with facts, which replace those of before.
   void state(const std::map<std::string, std::string>& texts, const std::map<std::string, int64_t>& numbers);
 
-  // Closes the file, which stays.
+  // Closes the file, which stays. What was written to a file system over a network may be lost as late as this: the
+  // journal has broken off then.
   void close();
 
   // Closes the file and deletes it, if this object created it and it is in its place still.
@@ -114,6 +115,8 @@ class Journal {
   bool is_of_file(int descriptor) const;
   bool is_still_open() const { return is_of_file(file_); }
   bool open_again();
+  // Closes a descriptor of ours, unless the program has closed it; returns the number of the error, or 0.
+  int close_descriptor(int& descriptor);
   // Whether the file can still be found under its name.
   bool is_in_its_folder() const;
   // Sets a flag of the first frame, which is written already.

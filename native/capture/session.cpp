@@ -290,7 +290,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   begin_journal(options);
   if (options.journal_only && !flusher_.trouble().empty()) {
     return Failure{cupti::FailureKind::kCuptiCall, options.journal + " cannot be written (" + flusher_.trouble() + ")",
-                   ""};
+                   "Write to another place"};
   }
   budget_.begin(options.budget_millionths, options.budget_period_ns, options.kinds);
   decode_thread_.forget_written_rows(options.journal_only);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -1299,3 +1300,19 @@ def test_without_a_gpu_there_is_one_warning(tmp_path, monkeypatch):
     assert len(told) == 1
     assert recorder.unavailable
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_an_error_of_the_system_has_its_remedy(gpu, tmp_path, monkeypatch, number):
+    def fail(*_: object, **__: object) -> str:
+        raise OSError(number, os.strerror(number), str(tmp_path))
+
+    remedy = f"{os.strerror(number)}. (Free space, or w|W)rite to another place"
+    with collector.record(folder=tmp_path) as recorder:
+        gpu.launch("kernel")
+        monkeypatch.setattr("tempfile.mkdtemp", fail)
+        with pytest.warns(CollectorWarning, match=f"nothing is dumped: {tmp_path}: {remedy}"):
+            recorder.dump()
+    message = f"nothing is recorded: the records cannot be kept in {tmp_path}: {remedy}"
+    with pytest.warns(CollectorWarning, match=message):
+        collector.record(folder=tmp_path).stop()
