@@ -242,14 +242,14 @@ class CuptiPythonSource:
         return now if self._scale is None else self._scale.ns(now)
 
     def _read_clocks(self) -> ClockReading:
-        """The closest of five readings."""
+        """The closest of five readings. The wall clock may be set back in one of them."""
         readings = []
         for _ in range(5):
             before = time.time_ns()
             with _explained("cuptiGetTimestamp"):
                 now = int(self._cupti.get_timestamp())
             after = time.time_ns()
-            readings.append(ClockReading(now, (before + after) // 2, time.monotonic_ns(), after - before))
+            readings.append(ClockReading(now, (before + after) // 2, time.monotonic_ns(), abs(after - before)))
         return min(readings, key=lambda reading: reading.uncertainty_ns)
 
     def _both_clocks(self) -> tuple[int, int, int]:

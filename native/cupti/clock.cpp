@@ -54,7 +54,7 @@ void Clock::learn() {
   const std::optional<ClockReading> now = read();
   if (!now) return;
   const TickScale* const known = scale();
-  if (known != nullptr && distance(known->ns(now->cupti), now->wall_ns) < kSecond) {
+  if (known != nullptr && known->predicts(*now)) {
     const int64_t since_ns = now->monotonic_ns - known->first().monotonic_ns;
     if (known->baseline_ns() >= kLongMeasurement || since_ns < kLongMeasurement) return;
     if (const std::optional<TickScale> longer = TickScale::between(known->first(), *now)) {

@@ -1,5 +1,7 @@
 #include "cupti/tick_scale.h"
 
+#include <cstdlib>
+
 namespace collector::cupti {
 namespace {
 
@@ -7,6 +9,7 @@ namespace {
 constexpr int64_t kSlewDivisor = 500;
 constexpr int64_t kMostTicksPerNs = 100;
 constexpr int64_t kMostNsPerTick = 1000;
+constexpr int64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
@@ -19,6 +22,12 @@ std::optional<TickScale> TickScale::between(const ClockReading& first, const Clo
   const uint64_t difference = ticks > elapsed ? ticks - elapsed : elapsed - ticks;
   if (difference <= elapsed / kSlewDivisor) return std::nullopt;
   return TickScale(first, elapsed_ns, ticks);
+}
+
+bool TickScale::predicts(const ClockReading& now) const {
+  const int64_t expected_ns = ns(now.cupti);
+  const auto is_close = [&](int64_t time_ns) { return std::abs(expected_ns - time_ns) < kSecond; };
+  return is_close(now.wall_ns) || is_close(first_.wall_ns + (now.monotonic_ns - first_.monotonic_ns));
 }
 
 TickScale::TickScale(const ClockReading& first, int64_t baseline_ns, uint64_t ticks)

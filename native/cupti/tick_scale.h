@@ -33,6 +33,11 @@ class TickScale {
     return first_.wall_ns + static_cast<int64_t>(scaled >> kFractionBits);
   }
 
+  // Whether the counter goes on as it did. Its time is compared with the wall clock and with the monotonic clock: the
+  // former may be set while a session is open, whose times must all be of one scale, and the latter stops while the
+  // machine is suspended.
+  bool predicts(const ClockReading& now) const;
+
   // The time over which the rate was measured.
   int64_t baseline_ns() const { return baseline_ns_; }
   const ClockReading& first() const { return first_; }

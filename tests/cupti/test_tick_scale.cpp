@@ -62,6 +62,23 @@ TEST_CASE("clocks of nanoseconds, and clocks that stand still or go back, have n
   CHECK_FALSE(TickScale::between(kFirst, later(10 * kMillisecond, 1)));
 }
 
+TEST_CASE("a scale is kept when the wall clock is set, and when the monotonic clock stops") {
+  constexpr int64_t kHour = int64_t{3'600'000} * kMillisecond;
+  const auto scale = TickScale::between(kFirst, later(10 * kMillisecond, 29'900'000));
+  REQUIRE(scale);
+  ClockReading now = later(100 * kMillisecond, 299'000'000);
+  CHECK(scale->predicts(now));
+  for (const int64_t set_by : {kHour, -kHour}) {
+    now.wall_ns = kFirst.wall_ns + 100 * kMillisecond + set_by;
+    CHECK(scale->predicts(now));
+  }
+  ClockReading resumed = later(kHour, kHour / 100 * 299);
+  resumed.monotonic_ns = kFirst.monotonic_ns;
+  CHECK(scale->predicts(resumed));
+  now.cupti += kHour;  // another counter
+  CHECK_FALSE(scale->predicts(now));
+}
+
 TEST_CASE("a library without a clock has no time") {
   const CuptiFunctions nothing;
   const ActivityApi activity_api(nothing);

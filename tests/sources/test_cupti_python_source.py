@@ -3,11 +3,13 @@
 import ctypes
 import gc
 import inspect
+import itertools
 import re
 import sys
 import threading
 import time
 import types
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 
@@ -359,6 +361,24 @@ def test_ticks_of_another_profilers_clock_are_nanoseconds(cupti, monkeypatch):
     now = (instant.cupti_ns, clock["cupti_start_ns"], clock["cupti_stop_ns"])
     for time_ns in (times[1][0], annotation["start_ns"], annotation["end_ns"], *now):
         assert begin_ns - 1_000_000 <= time_ns <= end_ns + 1_000_000
+
+
+def test_a_wall_clock_that_is_set_back_while_it_is_read_is_not_the_closest_reading(cupti, monkeypatch):
+    hour_ns, begin_ns, away_ns = 3_600_000_000_000, time.time_ns(), []
+    for set_back_at in range(1, 30):
+        readings = itertools.count()
+
+        def wall_ns(readings: Iterator[int] = readings, set_back_at: int = set_back_at) -> int:
+            number = next(readings)
+            return begin_ns + number - (hour_ns if number >= set_back_at else 0)
+
+        monkeypatch.setattr(time, "time_ns", wall_ns)
+        source = CuptiPythonSource()
+        source.start(TraceOptions())
+        clock = source.stop(synchronize=False, timeout_ms=0)["clock"]
+        away_ns += [(begin_ns - clock[f"wall_{end}_ns"]) % hour_ns for end in ("start", "stop")]
+        away_ns.append(clock["uncertainty_ns"])
+    assert max(min(abs(each), hour_ns - each) for each in away_ns) < 1000
 
 
 def test_an_annotation_left_open_ends_with_its_session_and_does_not_reach_the_next(cupti):
