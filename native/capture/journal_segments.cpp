@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -48,17 +49,22 @@ JournalSegments::JournalSegments(std::string path, const SegmentLimits& limits)
     return;
   }
   is_folder_ours_ = ::mkdir(path_.c_str(), 0755) == 0;
-  if (is_folder_ours_) {
-    open(1, std::make_unique<Journal>(name_of(1)));
-  } else {
+  if (!is_folder_ours_) {
     trouble_ = std::strerror(errno);
+    return;
+  }
+  try {
+    open(1, std::make_unique<Journal>(name_of(1).data()));
+  } catch (...) {  // no memory
+    ::rmdir(path_.c_str());
+    throw;
   }
 }
 
-std::string JournalSegments::name_of(uint32_t number) const {
-  std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "/%06u.journal", number);
-  return path_ + name.data();
+std::array<char, PATH_MAX> JournalSegments::name_of(uint32_t number) const {
+  std::array<char, PATH_MAX> name{};
+  std::snprintf(name.data(), name.size(), "%s/%06u.journal", path_.c_str(), number);
+  return name;
 }
 
 void JournalSegments::open(uint32_t number, std::unique_ptr<Journal> file) {
@@ -160,7 +166,7 @@ void JournalSegments::cut(store::Store& store, AnnotationLog& annotations, size_
 
 std::unique_ptr<Journal> JournalSegments::next_file(bool may_go_on) {
   file_->free_spare();
-  auto next = std::make_unique<Journal>(name_of(segment_number() + 1));
+  auto next = std::make_unique<Journal>(name_of(segment_number() + 1).data());
   if (!next->lacks_descriptor() || !may_go_on) return next;
   file_->keep_spare();
   return nullptr;
@@ -225,7 +231,7 @@ void JournalSegments::remove_old_segments() {
       }
     }
     bytes -= removed->bytes;
-    ::unlink(name_of(removed->number).c_str());
+    ::unlink(name_of(removed->number).data());
     closed_.erase(removed);
   }
 }
@@ -257,9 +263,9 @@ void JournalSegments::close() {
 void JournalSegments::remove() {
   if (file_) file_->remove();
   if (!is_folder_ours_) return;
-  for (const Closed& segment : closed_) ::unlink(name_of(segment.number).c_str());
+  for (const Closed& segment : closed_) ::unlink(name_of(segment.number).data());
   closed_.clear();
-  ::unlink(name_of(segment_number() + 1).c_str());  // one that could not be begun
+  ::unlink(name_of(segment_number() + 1).data());  // one that could not be begun
   ::rmdir(path_.c_str());
   is_folder_ours_ = false;
 }

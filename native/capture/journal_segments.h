@@ -1,7 +1,9 @@
 // A journal: one file or, for long sessions, a folder of segments of which the oldest may be removed again.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -86,7 +88,8 @@ class JournalSegments {
     bool has_ends;  // of annotations in earlier segments
   };
 
-  std::string name_of(uint32_t number) const;
+  // Allocates nothing: a journal that could not begin without memory is removed.
+  std::array<char, PATH_MAX> name_of(uint32_t number) const;
   void open(uint32_t number, std::unique_ptr<Journal> file);
   void write_head();
   // Writes what happened to annotations since the last call, and the rows and texts that were added to the store.

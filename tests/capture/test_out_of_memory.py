@@ -214,6 +214,41 @@ print(len(outcomes))
     assert int(run_without_memory(program)) > 50
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
+def test_a_streamed_session_that_does_not_begin_for_lack_of_memory_leaves_no_journal(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder whose name is longer than a short string"
+    folder.mkdir()
+    program = f"""
+from pathlib import Path
+
+folder = Path({str(folder)!r})
+
+
+def session():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = collector.trace(journal=folder / "{{step}}.journal", stream=True)
+        with session:
+            began = session.unavailable is None
+    return began, sorted(path.name for path in folder.iterdir())
+
+
+failer.allocation_failer_choose_this_thread()
+with SimulatedGpu():
+    assert session() == (True, ["0.journal"])
+    __import__("shutil").rmtree(folder / "0.journal")
+    for began, left in seen_without_memory(session):
+        outcomes.append((began, left))
+        for path in folder.iterdir():
+            __import__("shutil").rmtree(path)
+print(json.dumps(outcomes))
+"""
+    outcomes = json.loads(run_without_memory(program))
+    assert len(outcomes) > 50
+    assert [left for began, left in outcomes if not began and left] == []
+
+
 @pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
 def test_a_request_from_outside_for_which_there_is_no_memory_is_refused() -> None:
     program = """
