@@ -225,6 +225,8 @@ LOSSES = {
     "calls show updates, and not all calls were recorded. [Its|Their] kernels and copies have only the annotation of "
     "the launch",
     "graph_changes_lost": "{} change[|s] of CUDA graphs could not be kept: captures may lack their annotation",
+    "annotation_ends_lost": "{} annotation[|s] of the program ended unseen, for lack of memory: [it ends|they end] "
+    "with the step here",
     "annotations_mixed": "tasks took turns inside annotations of one thread, or left them out of order ({} time[|s]): "
     "launches may carry another's name. Decorate the coroutine with annotate() where the loop is not asyncio's",
     "annotations_unfollowed": "{} annotation[|s] began in a copied context that a thread entered unseen: launches "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -41,6 +42,7 @@ void AnnotationLog::begin(bool follow, bool forget, bool of_whole_run) {
   kept_texts_.swap(kept);
   ranges_without_name_ = 0;
   names_cut_ = 0;
+  ends_lost_ = 0;
   follow_ = follow;
   num_forgotten_ = 0;
   num_reported_ = 0;
@@ -240,7 +242,12 @@ void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
   const uint64_t row = (external_id & kRowMask) - 1;
   if (external_id >> kRowBits != session_ || row >= num_forgotten_ + rows_->rows.size()) return;
   if (row >= num_forgotten_) rows_->rows[row - num_forgotten_].end_ns = end_ns;
-  if (follow_ && row < num_forgotten_ + num_reported_) changes_.closed.emplace_back(row, end_ns);
+  if (!follow_ || row >= num_forgotten_ + num_reported_) return;
+  try {
+    changes_.closed.emplace_back(row, end_ns);
+  } catch (const std::bad_alloc&) {
+    if (row < num_forgotten_) ++ends_lost_;
+  }
 }
 
 void AnnotationLog::note_details(std::string_view details) {
@@ -429,6 +436,11 @@ std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vecto
   kept_texts_.swap(kept);
   paths.assign(std::make_move_iterator(texts->texts.begin()), std::make_move_iterator(texts->texts.end()));
   return rows;
+}
+
+uint64_t AnnotationLog::ends_lost() {
+  const threads::BriefLock lock(mutex_);
+  return ends_lost_;
 }
 
 uint64_t AnnotationLog::names_cut() {

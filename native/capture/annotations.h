@@ -132,6 +132,8 @@ class AnnotationLog {
   uint64_t ranges_without_name();
   // The number of its annotations and ranges of which a text was cut.
   uint64_t names_cut();
+  // Annotations whose ends there was no memory for.
+  uint64_t ends_lost();
 
  private:
   // A name inside a path. The text is part of a stored path.
@@ -242,6 +244,7 @@ class AnnotationLog {
   std::shared_ptr<const KeptTexts> kept_texts_ GUARDED_BY(mutex_) = std::make_shared<KeptTexts>();
   uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   uint64_t names_cut_ GUARDED_BY(mutex_) = 0;
+  uint64_t ends_lost_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;
   size_t num_forgotten_ GUARDED_BY(mutex_) = 0;  // rows of the session that were removed, all of them before rows_
   std::vector<std::string> run_details_ GUARDED_BY(mutex_);

@@ -390,6 +390,7 @@ std::map<std::string, int64_t> DecodeThread::losses() const {
       {"graph_changes_lost", graphs_.lost()},
       {"nvtx_ranges_lost", ranges_.lost()},
       {"nvtx_ranges_suspended", ranges_.suspended()},
+      {"annotation_ends_lost", annotations_.ends_lost()},
       {"names_cut", annotations_.names_cut() + ranges_.names_cut()},
       {"ranges_without_name", annotations_.ranges_without_name() + ranges_.without_texts()},
   };

@@ -90,6 +90,23 @@ TEST_CASE("the numbers of sessions begin again behind the last one, and rows kee
   }
 }
 
+TEST_CASE("without memory the end of an annotation whose row has left is counted") {
+  AnnotationLog log;
+  for (const bool has_left : {true, false}) {
+    log.begin(true, true);
+    PathCache cache;
+    OpenAnnotation entry;
+    log.open(entry, Place{"open"}, cache, 1, 1, 0, 0);
+    if (has_left) CHECK(log.changes().opened.size() == 1);
+    {
+      const testing::NoMemory from(1);
+      log.close(entry.id, 3);
+    }
+    CHECK(log.ends_lost() == (has_left ? 1 : 0));
+    if (!has_left) CHECK(log.changes().opened.at(0).end_ns == 3);
+  }
+}
+
 TEST_CASE("without memory a range gets no name, and later ones of the thread get their own") {
   AnnotationLog log;
   log.begin(false);

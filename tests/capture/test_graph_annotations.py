@@ -14,7 +14,14 @@ from kept_tables import assert_equal, assert_kept
 import collector
 from collector.recording.capture import Part
 from collector.recording.capture_window import FOREVER_NS, Span
-from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH, GRAPH_DEGREES, GRAPH_UPDATED, NODE_COPIED
+from collector.recording.cupti_enums import (
+    DEGREE_CAPTURED,
+    DEGREE_LAUNCH,
+    GRAPH_DEGREES,
+    GRAPH_UPDATED,
+    NODE_COPIED,
+    NODE_CREATED,
+)
 from collector.recording.graph_attribution import attribute_graphs
 from collector.recording.recording import Recording
 from collector.recording.table import Table
@@ -727,3 +734,14 @@ def test_a_shared_subscription_knows_launches_only() -> None:
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(ValueError, match="graphs is 'some'"):
         collector.trace(graphs="some")
+
+
+def test_a_copied_node_has_one_row_although_cupti_also_reports_it_as_created(tmp_path: Path) -> None:
+    with SimulatedGpu(cuda="13.0") as gpu, collector.trace() as step:
+        graph = captured(gpu)
+        graph.clone().instantiate().launch()
+        gpu.synchronize()
+    changes = step.recording.graph_changes
+    created, copied = (changes.graph_node_id[changes.graph_change == each] for each in (NODE_CREATED, NODE_COPIED))
+    assert len(copied) == 2 * len(created) > 0
+    assert not set(created.tolist()) & set(copied.tolist())
