@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -61,8 +60,8 @@ JournalSegments::JournalSegments(std::string path, const SegmentLimits& limits)
   }
 }
 
-std::array<char, PATH_MAX> JournalSegments::name_of(uint32_t number) const {
-  std::array<char, PATH_MAX> name{};
+JournalSegments::FileName JournalSegments::name_of(uint32_t number) const {
+  FileName name{};
   std::snprintf(name.data(), name.size(), "%s/%06u.journal", path_.c_str(), number);
   return name;
 }

@@ -88,8 +88,11 @@ class JournalSegments {
     bool has_ends;  // of annotations in earlier segments
   };
 
+  // That of a folder has less than PATH_MAX bytes; a longer name is refused by the system, not cut here.
+  using FileName = std::array<char, PATH_MAX + 32>;
+
   // Allocates nothing: a journal that could not begin without memory is removed.
-  std::array<char, PATH_MAX> name_of(uint32_t number) const;
+  FileName name_of(uint32_t number) const;
   void open(uint32_t number, std::unique_ptr<Journal> file);
   void write_head();
   // Writes what happened to annotations since the last call, and the rows and texts that were added to the store.
