@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,11 @@ from collector.text.wording import most_similar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence, Set
     from types import TracebackType
+    from typing import TypeVar
 
     from collector.formats.step import Step
+
+    _T = TypeVar("_T")
 
 _LOCKED = (
     "SET autoinstall_known_extensions = false",
@@ -68,6 +72,24 @@ def _interruptible() -> Iterator[None]:
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from error
         raise
+
+
+def _answered_in_thread(connection: Any, ask: Callable[[], _T]) -> _T:
+    """What ``ask``, which runs a query, returns; an exception that interrupts this thread meanwhile ends the query.
+
+    The query runs in another thread: in the main thread DuckDB 2.0 notices Ctrl-C, but waits for the end of the query.
+    """
+    with ThreadPoolExecutor(1, "collector-query") as pool:
+        query = pool.submit(ask)
+        try:
+            while not query.done():  # a signal that arrives in a third thread does not end a wait
+                wait([query], timeout=0.1)
+            return query.result()
+        except BaseException:
+            while not query.done():  # it may not have begun at the first time
+                connection.interrupt()
+                wait([query], timeout=0.1)
+            raise
 
 
 class Database:
@@ -178,7 +200,6 @@ class Database:
         except duckdb.Error as error:
             raise database_error(f"cannot write {target}", _first_line(error)) from error
 
-    @_interruptible()
     def sql(self, query: str) -> Answer:
         """The answer to one query.
 
@@ -189,9 +210,8 @@ class Database:
         if not is_utf8(query):
             raise CollectorError("the query is refused (it is not UTF-8)", _REFUSED)
         try:
-            self._connection.execute(self._read_only(query))
-            described = self._connection.description
-            rows = self._connection.fetchall()
+            statement = self._read_only(query)
+            described, rows = _answered_in_thread(self._connection, lambda: self._rows(statement))
         except duckdb.PermissionException as error:
             raise CollectorError(f"the query is refused: {_first_line(error)}", _REFUSED) from error
         except duckdb.Error as error:
@@ -199,6 +219,11 @@ class Database:
         names = _distinct([each[0] for each in described])
         numeric = [_NUMERIC_TYPE.fullmatch(str(each[1])) is not None for each in described]
         return _answer(query, list(zip(names, numeric, strict=True)), rows)
+
+    def _rows(self, statement: Any) -> tuple[list[Any], list[Any]]:
+        """The description of the columns, and the rows."""
+        self._connection.execute(statement)
+        return self._connection.description, self._connection.fetchall()
 
     def _read_only(self, query: str) -> Any:
         """The one statement of a query that can only read.
