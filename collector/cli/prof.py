@@ -80,7 +80,6 @@ def _warnings_reported() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     from collector.profiler import commands, prompt
     from collector.profiler.profile_options import Options
-    from collector.text import terminal
 
     words = list(arguments.words)
     steps = []

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PROCESSES = "line_processes"
-THREADS = "line_threads"
 """The stat of a plane that states the process of the calls on its lines, by the lines' numbers, as JSON."""
+THREADS = "line_threads"
+"""The stat of a plane that states the ids of the threads that its lines show, in the same form."""
 _LARGEST = (1 << 64) - 1
 _PICOSECONDS = 1000
 _NO_STREAM = 1_000_000_000
@@ -38,7 +39,7 @@ class Line:
     process: int = 0
     """The process of the calls on a thread; 0: not known."""
     thread: int | None = None
-    """The id of the thread, where the line is that of one of the only process."""
+    """The id of the thread that the line shows, in a profile of one process."""
     pieces: list[tuple[int, int]] = field(default_factory=list)
     """Position in the spool and length in bytes."""
 

@@ -103,7 +103,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
                 "--require-gpu and --gpu-simulate exclude each other: simulated GPUs run none of the tests that need a"
                 " real one"
             )
-        simulate, require = simulate * given[0], given[1]
+        simulate, require = (simulate, False) if given[0] else (0, True)
     report, pages, dataset = path("gpu_report", "file"), path("gpu_html", "folder"), path("gpu_dataset", "folder")
     return PluginOptions(
         trace=any(each is not None for each in (trace, report, pages, dataset)),
