@@ -19,12 +19,21 @@ _MOST_TIMES = 200
 """The maximum compression ratio; the most repetitive traces shrink to an 80th of their size."""
 _HARMLESS_BYTES = 64 << 20
 """The size up to which any file may be decompressed."""
-_TIMES_IN_MEMORY = 4
-"""A trace in memory takes at least this many times the bytes of its file."""
 _CHUNK = 1 << 16
 _SMALL_CHUNK = 1 << 8
 """The precision in bytes with which the intact part of a damaged chunk is determined."""
 _GROUP = Path("/sys/fs/cgroup")
+
+
+class _PartOfMemory(NamedTuple):
+    divisor: int
+    name: str
+
+
+_PART_OF_TEXT = _PartOfMemory(4, "a quarter")
+"""A trace in memory takes at least four times the bytes of a text or of messages."""
+_PART_OF_COLUMNS = _PartOfMemory(2, "half")
+"""The answers about a recording take about as much memory as its columns."""
 
 
 class Unpacked(NamedTuple):
@@ -57,7 +66,8 @@ class GzipPieces:
         """The pieces.
 
         Raises:
-            collector.InvalidFileError: the decompressed content is larger than `check_size` permits.
+            collector.InvalidFileError: the decompressed content is larger than that of any trace of its size, or than
+                this machine's memory permits.
         """
         left = self._limit.num_bytes
         stream = zlib.decompressobj(wbits=31)
@@ -91,7 +101,7 @@ def unpack_gzip(data: bytes, name: object) -> Unpacked:
     """Decompress one or more gzip streams; see `GzipPieces`.
 
     Raises:
-        collector.InvalidFileError: the result is larger than `check_size` permits.
+        collector.InvalidFileError: the result is larger than `GzipPieces` permits.
     """
     pieces = GzipPieces([data], len(data), name)
     return Unpacked(b"".join(pieces), pieces.damage, pieces.is_cut)
@@ -108,13 +118,15 @@ def _before_damage(stream: zlib._Decompress, chunk: bytes, most: int) -> bytes:
     return b"".join(parts)
 
 
-def check_size(num_bytes: int, packed_bytes: int, name: object) -> None:
-    """Refuse files whose decompressed size exceeds that of any trace of their size, or this machine's memory.
+def check_columns_size(num_bytes: int, name: object) -> None:
+    """Refuse recordings whose columns, each counted in full, take more than half of the available memory.
+
+    The size of the file limits nothing, because columns of equal rows, or of equal steps, take nearly no bytes in it.
 
     Raises:
-        collector.InvalidFileError: it exceeds one of them.
+        collector.InvalidFileError: they take more.
     """
-    limit = _Limit.of(packed_bytes)
+    limit = _Limit.of_memory(_PART_OF_COLUMNS) or _Limit.of_any_file()
     if num_bytes > limit.num_bytes:
         raise limit.error(name)
 
@@ -128,24 +140,27 @@ class _Limit(NamedTuple):
 
     @classmethod
     def of(cls, packed_bytes: int) -> _Limit:
-        limits = [
-            cls(MAX_BYTES, f"{MAX_BYTES >> 30} GiB", ""),
-            cls(
-                max(_HARMLESS_BYTES, packed_bytes * _MOST_TIMES),
-                f"{_MOST_TIMES} times its size, as no trace does",
-                "Unpack it first if you know what is in it",
-            ),
-        ]
+        """The limit of a gzip file of this size."""
+        of_ratio = cls(
+            max(_HARMLESS_BYTES, packed_bytes * _MOST_TIMES),
+            f"{_MOST_TIMES} times its size, as no trace does",
+            "Unpack it first if you know what is in it",
+        )
+        limits = (cls.of_any_file(), of_ratio, cls.of_memory(_PART_OF_TEXT))
+        return min(limit for limit in limits if limit is not None)
+
+    @classmethod
+    def of_any_file(cls) -> _Limit:
+        return cls(MAX_BYTES, f"{MAX_BYTES >> 30} GiB", "")
+
+    @classmethod
+    def of_memory(cls, part: _PartOfMemory) -> _Limit | None:
+        """The limit of this machine, or None if its available memory is not known."""
         available = available_memory()
-        if available is not None:
-            limits.append(
-                cls(
-                    available // _TIMES_IN_MEMORY,
-                    f"a quarter of the {available >> 20} MiB of available memory",
-                    "Read it where there is more memory",
-                )
-            )
-        return min(limits)
+        if available is None:
+            return None
+        why = f"{part.name} of the {available >> 20} MiB of available memory"
+        return cls(available // part.divisor, why, "Read it where there is more memory")
 
     def error(self, name: object) -> InvalidFileError:
         return InvalidFileError(f"{name}: unpacks to more than {self.why}", self.remedy)

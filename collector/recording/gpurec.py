@@ -36,7 +36,7 @@ import numpy as np
 
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import atomic_write, expanded
-from collector.files.unpacking import check_size
+from collector.files.unpacking import check_columns_size
 from collector.recording.column_packing import Constants, Packing, pack, unpack
 from collector.recording.journal import load_journal
 from collector.recording.journal_frames import MAGIC as JOURNAL_MAGIC
@@ -141,9 +141,7 @@ def save_recording(
             for column, each in columns.items():
                 # The jumps come first, so that a cut file that has the numbers has the jumps, too.
                 _add_array(archive, f"{table}/{column}.jumps.npy", each.jumps)
-                # One byte for each row is not deflated: files that unpack to many times their size are refused.
-                may_deflate = column != "start_ns" or each.numbers is None or each.numbers.itemsize > 1
-                _add_array(archive, f"{table}/{column}.npy", each.numbers, may_deflate)
+                _add_array(archive, f"{table}/{column}.npy", each.numbers)
         for table, arguments_of in arguments.items():
             for number, column_of in enumerate(arguments_of.values()):
                 _add_array(archive, f"arguments/{table}/{number}.rows.npy", column_of.rows)
@@ -174,32 +172,32 @@ def load_recorded_step(path: str | os.PathLike[str], data: bytes | None = None) 
     try:
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                check_size(sum(member.file_size for member in archive.infolist()), len(data), name)
+                check_columns_size(sum(member.file_size for member in archive.infolist()), name)
                 names = set(archive.namelist())
                 if names and not any(member == _META or member.endswith(".npy") for member in names):
                     what = "this is a zip archive that holds no recording"
                     raise InvalidFileError(f"{name}: {what}", "Unpack it, and give a file in it")
                 content = _Unpacker(archive, data).content
-                return _of_members(_Members(name, names, content, len(data), is_cut=False))
+                return _of_members(_Members(name, names, content, is_cut=False))
         except zipfile.BadZipFile as error:
             return _of_cut_file(name, data, error)
     except _DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged recording ({' '.join(str(error).split())})") from error
 
 
-def _add_array(archive: zipfile.ZipFile, name: str, values: Values | None, may_deflate: bool = True) -> None:
+def _add_array(archive: zipfile.ZipFile, name: str, values: Values | None) -> None:
     if values is None:
         return
     npy = io.BytesIO()
     np.save(npy, values, allow_pickle=False)
-    _add(archive, name, npy.getvalue(), may_deflate)
+    _add(archive, name, npy.getvalue())
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes, may_deflate: bool = True) -> None:
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     entry = zipfile.ZipInfo(name)  # the default date is fixed, so equal recordings make equal files
     # Content that hardly shrinks is read faster if it is stored unchanged.
     sample = content[:_SAMPLE_BYTES]
-    deflates = may_deflate and len(zlib.compress(sample, _COMPRESSION_LEVEL)) < _WORTH_DEFLATING * len(sample)
+    deflates = len(zlib.compress(sample, _COMPRESSION_LEVEL)) < _WORTH_DEFLATING * len(sample)
     entry.compress_type = zipfile.ZIP_DEFLATED if deflates else zipfile.ZIP_STORED
     archive.writestr(entry, content, compresslevel=_COMPRESSION_LEVEL)
 
@@ -235,7 +233,6 @@ class _Members(NamedTuple):
     path: Path
     names: set[str]
     content: Callable[[str], bytes]
-    file_bytes: int
     is_cut: bool
 
     def lacks(self, table: str, columns: list[str]) -> bool:
@@ -301,8 +298,11 @@ def _packed_tables(members: _Members, meta: dict[str, Any]) -> tuple[_TableColum
         table: {column: Packing(**fields) for column, fields in columns.items()}
         for table, columns in meta["columns"].items()
     }
+    for table, of_table in packings.items():
+        if len({packing.rows for packing in of_table.values()}) > 1:
+            raise ValueError(f"the columns of table {table} have different numbers of rows")
     num_bytes = sum(packing.num_bytes for columns in packings.values() for packing in columns.values())
-    check_size(num_bytes, members.file_bytes, members.path)
+    check_columns_size(num_bytes, members.path)
     tables: _TableColumns = {}
     constants = Constants()
     lost = 0
@@ -360,7 +360,7 @@ def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> RecordedSt
     members = _whole_members(name, data)
     if _META not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why
-    return _of_members(_Members(name, set(members), members.__getitem__, len(data), is_cut=True))
+    return _of_members(_Members(name, set(members), members.__getitem__, is_cut=True))
 
 
 def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
@@ -374,7 +374,7 @@ def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
         if len(packed) < packed_size:
             break
         unpacked += size
-        check_size(unpacked, len(data), name)
+        check_columns_size(unpacked, name)
         content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1) if method else packed
         if len(content) != size or zlib.crc32(content) != checksum:
             break

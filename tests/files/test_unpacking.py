@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 
+import numpy as np
 import pytest
 
 pytest.importorskip("hypothesis")
@@ -41,11 +42,6 @@ def bombs(tmp_path_factory):
     ):
         streams = gzip.compress(unit * (4 * MIB // len(unit)), mtime=0) * 32
         (folder / f"{name}.gz").write_bytes(gzip.compress(start, mtime=0) + streams)
-    with zipfile.ZipFile(folder / "recording.gpurec", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("meta.json", json.dumps({"format": "collector recording", "version": 1}))
-        archive.writestr("kernels/start_ns.npy", bytes(128 * MIB), compresslevel=1)
-    whole = (folder / "recording.gpurec").read_bytes()
-    (folder / "cut.gpurec").write_bytes(whole[: whole.rindex(b"PK\x01\x02")])
     return sorted(folder.iterdir())
 
 
@@ -91,6 +87,44 @@ def test_a_file_may_take_a_quarter_of_the_available_memory(tmp_path, monkeypatch
         load(path)
     monkeypatch.setattr(unpacking, "available_memory", lambda: None)
     assert unpack_gzip(path.read_bytes(), path).content == b"\x0a\x00" * MIB
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("version", [1, 2])
+def test_columns_of_a_recording_may_take_half_of_the_available_memory(build, tmp_path, monkeypatch, version, is_cut):
+    """Whatever the size of the file: columns of equal rows take no bytes in it."""
+    path = tmp_path / "step.gpurec"
+    if version == 1:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("meta.json", json.dumps({"format": "collector recording", "version": 1}))
+            archive.writestr("kernels/start_ns.npy", bytes(2 * MIB))
+    else:
+        capture = build.kernel("k", 0, 5).capture()
+        kernels = capture["tables"]["kernels"]
+        capture["tables"]["kernels"] = {name: np.repeat(values, MIB) for name, values in kernels.items()}
+        Recording.from_capture(capture).save(path)
+    assert path.stat().st_size < MIB // 8
+    if is_cut:
+        whole = path.read_bytes()
+        path.write_bytes(whole[: whole.index(b"PK\x01\x02")])
+    monkeypatch.setattr(unpacking, "available_memory", lambda: 3 << 20)
+    with pytest.raises(InvalidFileError, match="unpacks to more than half of the 3 MiB of available memory"):
+        load(path)
+    if version == 2:
+        monkeypatch.setattr(unpacking, "available_memory", lambda: None)
+        assert len(load(path).recording.kernels) == MIB
+
+
+def test_columns_of_different_lengths_are_refused_before_they_take_memory(build, tmp_path):
+    path = tmp_path / "step.gpurec"
+    build.kernel("k", 0, 5).recording().save(path)
+    with zipfile.ZipFile(path) as archive:
+        meta = json.loads(archive.read("meta.json"))
+    meta["columns"]["kernels"]["grid_x"]["rows"] = 1 << 20
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("meta.json", json.dumps(meta))
+    with pytest.raises(InvalidFileError, match="the columns of table kernels have different numbers of rows"):
+        load(path)
 
 
 def test_available_memory_is_some_of_this_machines():
