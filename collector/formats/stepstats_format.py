@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import atomic_write
 from collector.formats.file_format import Format, Writable
+from collector.stepstats.message_size import MAX_MESSAGE_BYTES, check_message_size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.formats.file_content import FileContent
     from collector.formats.step import Step
-
-_MAX_BYTES = (2 << 30) - 1
 
 
 def _check_head(head: bytes) -> str:
@@ -75,7 +74,7 @@ def _read(content: FileContent) -> Step:
 def _is_likely(content: FileContent) -> bool:
     if _check_head(content.head):
         return False
-    if content.num_bytes > _MAX_BYTES:
+    if content.num_bytes > MAX_MESSAGE_BYTES:
         return True  # reading it says so
     try:
         _read(content)  # which makes no messages
@@ -91,6 +90,7 @@ def _no_message(position: int | None, why: object) -> str:
 
 def _write(step: Writable, path: Path) -> None:
     data = step.serialized()
+    check_message_size(len(data), path)
     with atomic_write(path) as file:
         file.write(data)
 
@@ -103,7 +103,7 @@ FORMAT = Format(
     is_likely=_is_likely,
     read=_read,
     check_head=_check_head,
-    max_bytes=_MAX_BYTES,
+    max_bytes=MAX_MESSAGE_BYTES,
     limit="the 2 GiB that a protobuf message can be",
     write=_write,
 )

@@ -34,6 +34,7 @@ from collector.stepstats.activity_arguments import UNNAMED, arguments_of
 from collector.stepstats.device_prefixes import common_prefix, split_prefix, task_numbers
 from collector.stepstats.environment_texts import environment_of
 from collector.stepstats.labels import recorded_op
+from collector.stepstats.message_size import check_message_size
 from collector.stepstats.object_tables import object_rows_of, strings_of
 from collector.stepstats.stated_window import KEY as WINDOW_KEY
 from collector.stepstats.stated_window import window_of, window_texts
@@ -311,7 +312,11 @@ class XSpaceWriter:
         self._warnings.append(warning)
 
     def write(self, file: BinaryIO, about: str = "") -> None:
-        """Write all of it; `about` is the file's metadata, as text."""
+        """Write all of it; `about` is the file's metadata, as text.
+
+        Raises:
+            collector.OutputError: it is larger than a protobuf message can be.
+        """
         self._mark_steps()
         environment = self._plane("Task Environment")
         for name, value in (("profile_start_time", self.origin_ns), ("profile_stop_time", self.end_ns)):
@@ -329,6 +334,7 @@ class XSpaceWriter:
         if self._left_out:
             rest.warnings.append(counted("{} node[|s] without a possible time [was|were] left out", self._left_out))
         file.write(rest.SerializeToString())
+        check_message_size(file.tell(), "the XSpace profile")
 
     def _plane(self, name: str) -> Plane:
         return Plane(XPlane(name=name), self.origin_ns, self._spool)

@@ -6,6 +6,7 @@ equivalent.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -119,7 +120,8 @@ def _pairs(
         word = queue.pop(0)
         name, has_value, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not name:
-            raise OptionError(f"{word!r} is not an option", "Options begin with -")
+            remedy = "Name files before the command" if os.path.lexists(word) else "Options begin with -"
+            raise OptionError(f"{word!r} is not an option", remedy)
         if name not in known:
             raise OptionError(f"{cause} -{name}{suggestion(f'-{name}', [f'-{each}' for each in known])}", remedy)
         if not has_value:

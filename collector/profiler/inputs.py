@@ -12,9 +12,10 @@ from google.protobuf.message import DecodeError, Message
 from collector.errors import InvalidFileError
 from collector.files.unpacking import GZIP, unpack_gzip
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
+from collector.stepstats.message_size import MAX_MESSAGE_BYTES
 from collector.stepstats.proto_text import parse_text
 from collector.stepstats.salvage import WireError, fields
-from collector.stepstats.wire import MAX_MESSAGE_BYTES, fields_of
+from collector.stepstats.wire import fields_of
 from collector.text.wording import counted
 
 M = TypeVar("M", bound=Message)

@@ -64,6 +64,7 @@ from collector.stepstats.annotation_labels import AnnotationLabels
 from collector.stepstats.environment_texts import environment_texts, json_keys
 from collector.stepstats.host_devices import HostDevices
 from collector.stepstats.labels import name_in_label, op_of
+from collector.stepstats.message_size import check_message_size
 from collector.stepstats.object_tables import NUM_KEPT, ROWS_APART
 from collector.stepstats.shown_tables import SIDE_TABLES
 from collector.stepstats.typed_columns import NODE_COLUMNS, native_table
@@ -84,13 +85,20 @@ def run_metadata(recording: Recording, device_prefix: str = "", origin: StepOrig
         recording: the recording to convert; rows that it sets apart are not nodes of the step.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
         origin: the rank of the step and the missing parts of its file.
+
+    Raises:
+        collector.OutputError: it would be larger than a protobuf message can be.
     """
-    return RunMetadata.FromString(serialized(recording, device_prefix, origin))
+    data = serialized(recording, device_prefix, origin)
+    check_message_size(len(data), "the RunMetadata of the step")
+    return RunMetadata.FromString(data)
 
 
 def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
-    """Return only the StepStats of ``recording``; see `run_metadata`."""
-    return StepStats.FromString(serialized_step_stats(recording, device_prefix))
+    """Return only the StepStats of ``recording``; see `run_metadata`, also for its error."""
+    data = serialized_step_stats(recording, device_prefix)
+    check_message_size(len(data), "the StepStats of the step")
+    return StepStats.FromString(data)
 
 
 def serialized_step_stats(recording: Recording, device_prefix: str = "") -> bytes:

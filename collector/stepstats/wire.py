@@ -14,9 +14,6 @@ from collector.protos.step_stats_pb2 import StepStats
 from collector.stepstats import varint
 from collector.stepstats.varint import field_head
 
-MAX_MESSAGE_BYTES = (2 << 30) - 1
-"""The size limit of a protobuf message."""
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MALFORMED = -1
 _END = 0

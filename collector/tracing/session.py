@@ -158,7 +158,8 @@ class Session(TracedStep):
     def path(self) -> Path | None:  # type: ignore[override]
         """The path of the last step's file: the given path, or that of this rank or process.
 
-        It is absolute where the program has changed its working directory since the step began.
+        It is that of a recording (``step.pb.gpurec``) where the file itself cannot be written. It is absolute where the
+        program has changed its working directory since the step began.
         """
         path = self._outputs.path
         return None if path is None else self._directory.anchored(path)

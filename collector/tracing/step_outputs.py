@@ -130,8 +130,13 @@ class StepOutputs:
             else:
                 self._write(self.path, step, streamed, trouble)
         except Exception as error:
-            trouble(error, f"the trace is not saved: {in_words(error)}")
-            return False
+            is_in_memory = self._windows is None and streamed is None
+            beside = self._saved_beside(self.path, step) if is_in_memory and isinstance(error, OutputError) else None
+            if beside is None:
+                trouble(error, f"the trace is not saved: {in_words(error)}")
+                return False
+            self.path = beside
+            trouble(error, f"the trace is in {beside} instead: {error}")
         return is_in_dataset
 
     def _write(self, path: Path, step: TracedStep, streamed: Path | None, trouble: Trouble) -> None:
@@ -142,6 +147,16 @@ class StepOutputs:
             elif free_path is not None:
                 step.save(free_path)
                 mark_as_written_here(free_path)
+
+    def _saved_beside(self, path: Path, step: TracedStep) -> Path | None:
+        """Write the step beside ``path`` as a recording, the smallest file; return it, or None if that fails too."""
+        beside = self._directory.anchored(path.with_name(f"{path.name}.gpurec"))
+        try:
+            step.save(beside)
+        except OutputError:
+            return None
+        mark_as_written_here(beside)
+        return beside
 
     def _add_to_dataset(self, step: TracedStep, trouble: Trouble) -> bool:
         """Write the step into the requested dataset; return whether that is done, or nothing was requested."""

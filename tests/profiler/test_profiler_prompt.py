@@ -46,6 +46,13 @@ def test_options_are_understood(line, field, value):
     assert getattr(commands.parse_line(line, Options()).options, field) == value
 
 
+def test_a_file_after_the_command_is_told_where_it_belongs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "step.pb").touch()
+    with pytest.raises(OptionError, match=r"'step.pb' is not an option\. Name files before the command"):
+        commands.parse_line("scope step.pb", Options())
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -30,6 +30,7 @@ from collector.protos import RunMetadata
 from collector.recording.recording import Recording
 from collector.runtime.extension import load_extension
 from collector.sources.replay import ReplaySource
+from collector.stepstats import message_size
 from collector.tracing import session_slot
 
 UNAVAILABLE = {
@@ -926,6 +927,30 @@ def test_a_disk_that_fills_up_costs_only_the_file_and_keeps_the_one_before(sourc
     assert files_of(tmp_path) == ["t.pb"]
     with pytest.raises(collector.OutputError, match="No space left"), collector.trace(path, source=source, strict=True):
         pass
+
+
+@pytest.mark.parametrize("why", ["would take .* more than the 2 GiB that a protobuf message can be", "No space left"])
+def test_a_step_whose_file_cannot_be_written_is_in_a_recording_beside_it(source, tmp_path, monkeypatch, why):
+    if why == "No space left":
+        replace = Path.replace
+
+        def full_for_all_but_recordings(path, target):
+            if not str(target).endswith(".gpurec"):
+                raise OSError(28, why)
+            return replace(path, target)
+
+        monkeypatch.setattr(Path, "replace", full_for_all_but_recordings)
+    else:
+        monkeypatch.setattr(message_size, "MAX_MESSAGE_BYTES", 100)
+    with pytest.warns(collector.CollectorWarning, match=f"the trace is in .*t.pb.gpurec instead: .*{why}"):
+        step = traced(source, tmp_path / "t.pb")
+    assert files_of(tmp_path) == ["t.pb.gpurec"]
+    assert step.path == tmp_path / "t.pb.gpurec"
+    assert collector.load(step.path).kernels.names() == ["add<float>"]
+    step.path.unlink()
+    with pytest.raises(collector.OutputError, match=why):
+        traced(source, tmp_path / "t.pb", strict=True)
+    assert files_of(tmp_path) == ["t.pb.gpurec"]
 
 
 @pytest.fixture
