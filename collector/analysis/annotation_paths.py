@@ -13,6 +13,7 @@ from collector.analysis.answer import Column
 from collector.recording.first_rows import distinct_rows
 from collector.recording.graph_paths import path_with_capture
 from collector.recording.nesting import nested_annotations
+from collector.recording.recorder_name import recorder_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,8 +30,10 @@ OP = Column(
     "Innermost annotation of its launch, and behind it that of its capture in a CUDA graph; empty: none.",
 )
 """The column with the annotation of `Recording.annotation_ids`, as the timeline and StepStats show it."""
-_WHOLE_PATHS = ("native", "cupti-python", "replay")
+_OWN_SOURCES = ("native", "cupti-python", "replay")
 """Sources whose annotations have their whole path as their name, as `collector.annotate` records them."""
+_MOST_CHARACTERS = 4096
+"""The length of a joined path, as of a recorded one: that of ranges which enclose each other without end is cut."""
 
 
 def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
@@ -38,7 +41,7 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
 
     A path joins the names of the annotations that enclose each other on a thread with slashes. An annotation whose name
     begins with the path of the enclosing annotation has that name as its path. Annotations without length enclose
-    nothing.
+    nothing. A joined path of more than 4,096 characters ends in ``…`` there, and stands for all that is inside it.
     """
     table = recording.all_annotations
     names = list(recording.strings)
@@ -90,10 +93,18 @@ def launch_paths(
     return [*paths, *(path_with_capture(paths[place], paths[within]) for place, within in pairs)], launched
 
 
+def is_own_recording(recording: Recording) -> bool:
+    """Whether this package recorded it, and no format of other programs lies between."""
+    return recording.environment.get("source") in _OWN_SOURCES
+
+
 def has_whole_paths(recording: Recording) -> bool:
     """Whether the names of a recording's annotations are whole paths."""
-    return recording.environment.get("source") in _WHOLE_PATHS
+    return recorder_of(recording.environment) in _OWN_SOURCES
 
 
 def _joined(around: str, name: str) -> str:
-    return name if not around or name.startswith(f"{around}/") else f"{around}/{name}"
+    if not around or name.startswith(f"{around}/"):
+        return name
+    path = f"{around}/{name}"
+    return path if len(path) <= _MOST_CHARACTERS else f"{path[: _MOST_CHARACTERS - 1]}…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.analysis.annotation_paths import has_whole_paths
+from collector.analysis.annotation_paths import is_own_recording
 from collector.recording.schema import KINDS_ON_REQUEST, RECORDS, SCHEMA
 from collector.text.wording import counted, listed
 
@@ -69,7 +69,7 @@ def why_missing(recordings: Sequence[Recording], tables: Sequence[str], *, is_pa
 def _why_missing(recordings: Sequence[Recording], tables: Sequence[str], missing: str, *, is_part: bool) -> str:
     """Why no row of some tables was recorded, without a full stop."""
     whose = "This part of the" if is_part else "The"
-    if not any(has_whole_paths(each) for each in recordings):
+    if not any(is_own_recording(each) for each in recordings):
         return f"{whose} file has {missing}"
     kinds = list(dict.fromkeys(each.option for each in RECORDS if each.table in tables))
     if not kinds:

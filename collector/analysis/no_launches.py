@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.analysis.annotation_paths import has_whole_paths
+from collector.analysis.annotation_paths import is_own_recording
 from collector.recording.ledger import TIMES_LOST
 from collector.recording.schema import LAUNCHED_TABLES
 from collector.text.wording import counted, listed
@@ -39,7 +39,7 @@ def no_launches(recording: Recording) -> str:
     is_known = ledger.launches_seen or ledger.untraced or ledger.rows_forgotten
     if has_work or is_known or any(getattr(ledger, name) for name in TIMES_LOST):
         return ""
-    if has_whole_paths(recording):
+    if is_own_recording(recording):
         return _LIKELY_CAUSES
     counts = ((text, len(getattr(recording, name))) for name, text in _OF_HOST.items())
     held = [counted(text, count) for text, count in counts if count]

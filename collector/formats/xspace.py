@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats import profile_stats
-from collector.formats.stated_origin import stated_origin
+from collector.formats.stated_origin import recorder_in, stated_origin
 from collector.formats.xplane import Plane, stats_fields
 from collector.protos import Activity, NodeExecStats, Provenance
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
@@ -395,7 +395,7 @@ def write_xspace(message: bytes, file: BinaryIO) -> None:
         if figures := {name: count for name, count in ledger.as_dict().items() if count}:
             stated["ledger"] = figures
         environment = environment_of(provenance.environment, provenance.json_environment)
-        stated |= stated_places(environment)
+        stated |= stated_places(environment) | recorder_in(provenance)
         if provenance.simulated:
             stated["simulated"] = True
         writer.write(file, json.dumps(stated, sort_keys=True) if stated else "")

@@ -33,6 +33,7 @@ def _read(content: FileContent) -> Step:
     from collector.formats.xprof_trace import XprofDialect
     from collector.formats.xspace_events import shown_warning, xspace_events
     from collector.recording.ledger import Ledger, unread_of_lines
+    from collector.recording.recorder_name import stated_recorder
     from collector.recording.step_origin import StepOrigin, stated_counts
     from collector.recording.stream_names import stated_places
     from collector.stepstats.device_prefixes import is_device_prefix
@@ -58,7 +59,7 @@ def _read(content: FileContent) -> Step:
         has_all_figures=all(each.get("ledger") for each in inputs),
         window=window_of_inputs(inputs) if inputs else stated_window(stated),
         is_simulated=stated.get("simulated") is True,
-        environment=stated_places(stated),
+        environment=stated_places(stated) | stated_recorder(inputs or [stated]),
     )
     if trace.is_empty and not stated:  # a profile of ours may be that of a step in which nothing happened
         raise content.error("an XSpace profile in which nothing can be read")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from collector.files.atomic_files import packed
 from collector.formats.file_format import StepsWriter
 from collector.formats.registry import merged_format
+from collector.formats.stated_origin import recorder_in
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.ledger import Ledger
 from collector.runtime.extension import convert_extension
@@ -244,7 +245,7 @@ class _WrittenFile:
         owner = step.owner if step.owner.startswith(step.rank) else f"{step.rank} {step.owner}".strip()
         for loss in Ledger.of(provenance).losses() if provenance is not None else ():
             self._writer.warn(f"{owner}: {loss}" if owner else loss)
-        self._inputs.add(_window(provenance))
+        self._inputs.add(_window(provenance) | recorder_in(provenance))
         return self._writer.add(
             message,
             is_run_metadata=is_run_metadata,

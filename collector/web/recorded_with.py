@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.recording.device_models import device_models
+from collector.recording.recorder_name import recorder_of
 from collector.sources.machine_checks import cuda_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _SOURCES = {
 def recorded_with(recording: Recording) -> list[tuple[str, str]]:
     """What recorded, versions and models as pairs of texts; no path, no name of a machine or a person."""
     environment = recording.environment
-    source = str(environment.get("source") or "")
+    source = recorder_of(environment)
     versions = {key: environment.get(key) for key in ("cuda_version", "driver_version", "cupti_api_version")}
     numbers = {key: value for key, value in versions.items() if type(value) is int and value > 0}
     driver = cuda_text(numbers.get("driver_version"))

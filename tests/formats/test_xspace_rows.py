@@ -7,12 +7,14 @@ import json
 import pytest
 
 import collector
+from collector.analysis import ops
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
 from collector.profiler import ProfileOptionBuilder, Profiler
 from collector.protos.xplane_pb2 import XSpace
 from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.recording import Recording
+from collector.web.recorded_with import recorded_with
 
 EPOCH_NS = 1_700_000_000_000_000_000
 
@@ -225,3 +227,25 @@ def test_the_details_of_annotations_come_back(build, tmp_path, ranks):
     )
     known = {"flops", "num_bytes", "shapes", "types", "values", "stack", "timeline_label"}
     assert known.isdisjoint(step.recording.environment.get("arguments_without_columns", {}))
+
+
+@pytest.mark.parametrize("source", ["native", "chrome"])
+def test_paths_of_annotations_in_each_other_come_back(build, tmp_path, source):
+    """A path that was cut while it was recorded encloses itself, and is no part of a longer path."""
+    build.environment["source"] = source
+    build.annotation("a", 100, 900, 1).annotation("a/a", 110, 800, 2).annotation("cut…", 120, 700, 3)
+    build.annotation("cut…", 130, 600, 4, 1).launch(1, 140).kernel("k", 2000, 50, correlation_id=1)
+    recording = build.recording()
+    paths = {row["path"]: row["total_ns"] for row in ops(recording)}
+    assert ("cut…" in paths) == (source == "native")
+    for rank in range(2):
+        Step(RecordingSource(recording), rank=rank).save(tmp_path / f"step{rank}.gpurec")
+    collector.load(tmp_path / "step0.gpurec").save(tmp_path / "step.xplane.pb")
+    collector.load(tmp_path / "step.xplane.pb").save(tmp_path / "again.json")
+    for name in ("step.xplane.pb", "again.json"):
+        found = collector.load(tmp_path / name)
+        assert {row["path"]: row["total_ns"] for row in ops(found)} == paths
+        assert ("source", "the trace of another profiler") not in recorded_with(found.recording)
+    collector.merge([tmp_path / f"step{rank}.gpurec" for rank in range(2)], tmp_path / "merged.xplane.pb")
+    merged = ops(collector.load(tmp_path / "merged.xplane.pb"))
+    assert {row["path"]: row["total_ns"] for row in merged} == {path: 2 * total for path, total in paths.items()}

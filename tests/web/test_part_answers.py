@@ -364,6 +364,20 @@ def test_what_was_launched_in_nested_annotations_before_a_part_has_their_path(bu
 
 
 @pytest.mark.medium
+def test_the_path_of_ranges_that_enclose_each_other_without_end_is_cut(build, tmp_path):
+    build.environment["source"] = "chrome"
+    names = [f"range {number} \N{GRINNING FACE} of a deep recursion" for number in range(300)]
+    for number, name in enumerate(names):
+        build.annotation(name, 100 + number, 2000 - 2 * number, number + 1, *([1] if number == 299 else []))
+    build.call("cudaLaunchKernel", 500, 10, correlation_id=1).kernel("gemm", 3000, 20, correlation_id=1)
+    step = written(tmp_path / "step.html", build.recording())
+    held_to_python(tmp_path / "step.html", step, [(3000, 3020), (450, 3010)])
+    *_, deepest = analysis.ops(step)["path"]
+    assert deepest == "/".join(names)[:4095] + "…"
+    assert max(map(len, analysis.ops(step)["path"])) == 4096
+
+
+@pytest.mark.medium
 def test_of_more_annotations_than_fit_those_with_most_time_are_given(build, tmp_path):
     step = written(tmp_path / "step.html", many_annotations(build).recording())
     parts = [(0, 1_000_000), (0, 905_000), (100_000, 590_000)]

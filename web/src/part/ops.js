@@ -8,6 +8,16 @@ import { activitiesOf, parentsOf } from "./rows.js";
 
 export const NO_ANNOTATION = "(no annotation)";
 
+const MOST_CHARACTERS = 4096;
+
+/** A joined path, or its beginning where ranges enclose each other without end (collector/analysis/annotation_paths.py).
+ * @param {string} path */
+function bounded(path) {
+  if (path.length <= MOST_CHARACTERS) return path;
+  const characters = [...path];
+  return characters.length <= MOST_CHARACTERS ? path : `${characters.slice(0, MOST_CHARACTERS - 1).join("")}…`;
+}
+
 /** Row of an annotation of the part -> its path: the names of the enclosing annotations on its thread and its own. The rows
  * behind those of the table stand for names alone.
  * @param {Asked} asked @returns {Map<number, string>} */
@@ -23,7 +33,7 @@ export function pathsOf({ info, rows, cut, answers }) {
     for (const each of unknown.reverse()) {
       const name = String(names[code[each]]);
       const outer = known.get(parents?.[each] ?? -1);
-      known.set(each, !outer || name.startsWith(`${outer}/`) ? name : `${outer}/${name}`);
+      known.set(each, !outer || name.startsWith(`${outer}/`) ? name : bounded(`${outer}/${name}`));
     }
   }
   const paths = new Map(cut.annotations.map((row) => [row, /** @type {string} */ (known.get(row))]));
