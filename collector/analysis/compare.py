@@ -189,8 +189,14 @@ class _Side:
     def windows(self) -> list[Window]:
         return [step.window for step in self.steps]
 
-    def divided(self, family: _Family) -> _Divided:
-        return _Divided([_summed(family.of(step)) for step in self.steps])
+    def divided(self, families: Sequence[_Family]) -> list[_Divided]:
+        """The figures of each family; the cuts of a step are kept only until it is divided, as there may be many."""
+        figures: list[list[dict[tuple[Any, ...], tuple[int, int]]]] = [[] for _ in families]
+        for step in self.steps:
+            for family, found in zip(families, figures, strict=True):
+                found.append(_summed(family.of(step)))
+            step.release()
+        return [_Divided(found) for found in figures]
 
     def mean_step_ns(self) -> float:
         """The mean duration of a step."""
@@ -205,9 +211,13 @@ class _Divided:
     """For each step: key -> number and ns."""
 
     def table(self, keys: Sequence[tuple[Any, ...]], place: int) -> npt.NDArray[np.int64]:
-        """Counts (place 0) or ns (place 1): a row for each key, a column for each step."""
-        rows = [[step.get(key, (0, 0))[place] for step in self.figures] for key in keys]
-        return np.array(rows, np.int64).reshape(len(keys), len(self.figures))
+        """Counts (place 0) or ns (place 1): a row for each of the keys of all steps, a column for each step."""
+        rows = {key: row for row, key in enumerate(keys)}
+        found = np.zeros((len(keys), len(self.figures)), np.int64)
+        for column, step in enumerate(self.figures):
+            for key, figures in step.items():
+                found[rows[key], column] = figures[place]
+        return found
 
 
 def compare(
@@ -260,12 +270,17 @@ def comparisons(
     sides = _Side.of(before), _Side.of(now)
     if not all(side.steps for side in sides):
         raise ValueError("there are no steps to compare")
-    return [_comparison(sides, each, false_discoveries, least_effect) for each in by]
+    divided = (side.divided([_FAMILIES[each] for each in by]) for side in sides)
+    return [
+        _comparison(sides, each, of_sides, false_discoveries, least_effect)
+        for each, *of_sides in zip(by, *divided, strict=True)
+    ]
 
 
-def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, least_effect: float) -> Answer:
+def _comparison(
+    sides: tuple[_Side, _Side], by: str, divided: Sequence[_Divided], false_discoveries: float, least_effect: float
+) -> Answer:
     family = _FAMILIES[by]
-    divided = [side.divided(family) for side in sides]
     counts = [len(side.steps) for side in sides]
     step_ns = sides[0].mean_step_ns()
     keys = sorted({key for side in divided for step in side.figures for key in step})

@@ -8,7 +8,7 @@ import numpy as np
 
 from collector.analysis.process_rows import processes_of_calls, threads_of_calls
 from collector.analysis.shared_values import shared
-from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.api_functions import ApiRole, have_role
 from collector.recording.thread_waits import UNKNOWN_THREAD, ThreadWaits
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def waiting_threads(recording: Recording) -> Numbers:
 def wait_rows(recording: Recording, beside: tuple[int, ...]) -> Numbers:
     """The calls that wait for a device or a stream, of the processes that `processes_beside` gives."""
     calls = recording.api_calls
-    is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
+    is_wait = have_role(calls.name_id, recording.strings, ApiRole.WAIT)
     if beside:
         is_wait &= np.isin(processes_of_calls(recording), beside)
     return np.flatnonzero(is_wait)

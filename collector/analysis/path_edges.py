@@ -11,7 +11,7 @@ import numpy as np
 from collector.analysis.activities import Activities, WorkClass
 from collector.analysis.process_rows import threads_of_calls
 from collector.analysis.stream_numbers import StreamNumbers
-from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
+from collector.recording.api_functions import ApiRole, have_role, plain_api_name
 from collector.recording.cupti_enums import SYNC_TYPES
 from collector.recording.first_rows import first_rows, look_up
 
@@ -150,9 +150,7 @@ class PathEdges:
     def _waits_of_host(self) -> HostWaits:
         """The synchronising calls, and the calls of copies that returned after their copy."""
         recording, calls = self._recording, self._recording.api_calls
-        is_wait = np.zeros(len(recording.strings) + 1, bool)
-        is_wait[ids_with_role(recording.strings, ApiRole.WAIT)] = True
-        rows = np.flatnonzero(is_wait[calls.name_id])
+        rows = np.flatnonzero(have_role(calls.name_id, recording.strings, ApiRole.WAIT))
         sets, until_ns = self._waited_for(rows)
         copies = self._copies_waited_for()
         api_rows = np.concatenate([rows, self.launches[copies]])

@@ -146,6 +146,11 @@ class MarkedStep:
         """All that overlaps the step, whenever it was launched: the same as `collector.analysis.between`."""
         return self._ran()
 
+    def release(self) -> None:
+        """Forget the cuts, which are made again if they are asked for."""
+        for cut in ("launched", "ran"):
+            self.__dict__.pop(cut, None)
+
 
 def split_at_marks(recording: Recording) -> list[MarkedStep]:
     """The steps of a recording that annotations mark; a recording without marks is one step."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import enum
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.recording.distinct import distinct_codes
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -85,8 +87,21 @@ def role_of(name: str) -> ApiRole:
     return next((role for role, pattern in _PATTERNS.items() if pattern.fullmatch(plain)), ApiRole.NONE)
 
 
-def ids_with_role(strings: Iterable[str], role: ApiRole) -> npt.NDArray[np.uint32]:
-    """The indices in ``strings`` of the names of API functions with ``role``."""
-    return np.array(
-        [at for at, text in enumerate(strings) if text.startswith(_PREFIXES) and role_of(text) is role], np.uint32
-    )
+def have_role(name_ids: npt.NDArray[Any], strings: Sequence[str], role: ApiRole) -> npt.NDArray[np.bool_]:
+    """Whether each row of ``api_calls`` is a call of a function with ``role``.
+
+    Only the names of these rows are looked at: a part of a long recording has few of its texts.
+
+    Args:
+        name_ids: the column ``name_id`` of the rows; an id without a text has no role.
+        strings: the texts of the recording.
+        role: the role.
+    """
+    distinct, codes = distinct_codes(name_ids)
+    found = [each < len(strings) and _has_role(strings[each], role) for each in distinct.tolist()]
+    has_role: npt.NDArray[np.bool_] = np.array(found, bool)[codes]
+    return has_role
+
+
+def _has_role(name: str, role: ApiRole) -> bool:
+    return name.startswith(_PREFIXES) and role_of(name) is role

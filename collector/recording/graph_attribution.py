@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.api_functions import ApiRole, have_role
 from collector.recording.capture_window import FOREVER_NS, Span, parts_of
 from collector.recording.cupti_enums import (
     DEGREE_CAPTURED,
@@ -209,7 +209,7 @@ class _Graphs:
         begin_ns = 0 if part is None or part.begin_ns is None else part.begin_ns
         self.seen = [Span(begin_ns, FOREVER_NS)] if ranges is None else ranges
         calls = capture["tables"]["api_calls"]
-        updating = np.isin(calls["name_id"], ids_with_role(capture["strings"], ApiRole.GRAPH_UPDATE))
+        updating = have_role(calls["name_id"], capture["strings"], ApiRole.GRAPH_UPDATE)
         updating &= calls["return_value"] == 0
         if updating.any():
             self.num_unseen_updates = len(distinct_values(calls["correlation_id"][updating]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.recording.annotation_numbers import ANNOTATION_BITS
-from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.api_functions import ApiRole, have_role
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.distinct import are_among
 from collector.recording.schema import LAUNCHED_TABLES
@@ -110,8 +110,7 @@ class LaunchFates(NamedTuple):
             api_calls: every API call, likewise.
             strings: the texts that ``name_id`` refers to.
         """
-        launching = ids_with_role(strings, ApiRole.LAUNCH)
-        is_launch = np.isin(api_calls["name_id"], launching)
+        is_launch = have_role(api_calls["name_id"], strings, ApiRole.LAUNCH)
         launches, launched_at = api_calls["correlation_id"][is_launch], api_calls["start_ns"][is_launch]
         if not (launches[1:] > launches[:-1]).all():
             launches, first = np.unique(launches, return_index=True)
@@ -164,9 +163,9 @@ def unrecorded_peer_copies(
     """
     if environment.get(PEER_COPIES) is not False:
         return np.zeros(0, np.int64)
-    is_copy = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.PEER_COPY))
+    is_copy = have_role(api_calls["name_id"], strings, ApiRole.PEER_COPY)
     if len(environment.get("devices") or ()) > 1:
-        may_be_one = np.isin(api_calls["name_id"], ids_with_role(strings, ApiRole.COPY))
+        may_be_one = have_role(api_calls["name_id"], strings, ApiRole.COPY)
         if may_be_one.any():
             may_be_one &= ~_inside_capture(api_calls["start_ns"], api_calls, strings)
         if part is not None and part.is_continued:
@@ -183,8 +182,8 @@ def unrecorded_peer_copies(
 def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Whether each time lies in a capture of any stream by any thread, because captures may span threads."""
     ids = api_calls["name_id"]
-    begins = np.sort(api_calls["end_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_BEGIN))])
-    ends = np.sort(api_calls["start_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_END))])
+    begins = np.sort(api_calls["end_ns"][have_role(ids, strings, ApiRole.CAPTURE_BEGIN)])
+    ends = np.sort(api_calls["start_ns"][have_role(ids, strings, ApiRole.CAPTURE_END)])
     return np.searchsorted(begins, times_ns, side="right") > np.searchsorted(ends, times_ns, side="right")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name, role_of
+from collector.recording.api_functions import ApiRole, have_role, plain_api_name, role_of
 
 SIMULATED = re.findall(
     r'"(cu\w+)"', (Path(__file__).parents[2] / "native/simulator/callback_names.h").read_text(encoding="utf-8")
@@ -97,11 +98,13 @@ def test_the_simulated_program_calls_what_these_names_stand_for():
     )
 
 
-def test_places_of_names_with_a_role():
+def test_rows_of_functions_with_a_role():
     strings = ["sgemm", "cudaMalloc_v3020", "cuMemAlloc_v2", "cudaFree_v3020", "cudaMallocLike()"]
-    assert ids_with_role(strings, ApiRole.ALLOCATION).tolist() == [1, 2]
-    assert ids_with_role(["hip", "hipLaunchKernel", "cuLaunchKernel"], ApiRole.LAUNCH).tolist() == [1, 2]
-    assert ids_with_role([], ApiRole.LAUNCH).tolist() == []
+    rows = np.array([3, 1, 0, 2, 4, 1, 7], np.uint32)  # no text has the last id
+    assert have_role(rows, strings, ApiRole.ALLOCATION).tolist() == [False, True, False, True, False, True, False]
+    names = ["hip", "hipLaunchKernel", "cuLaunchKernel"]
+    assert have_role(np.arange(3), names, ApiRole.LAUNCH).tolist() == [False, True, True]
+    assert have_role(rows[:0], [], ApiRole.LAUNCH).tolist() == []
 
 
 @pytest.mark.parametrize(

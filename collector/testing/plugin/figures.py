@@ -12,7 +12,7 @@ from collector.analysis.activities import whole_graph_rows
 from collector.analysis.copies import MEMSET, bytes_by_kind
 from collector.analysis.device_times import device_times
 from collector.analysis.stream_numbers import streams_of_rows
-from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.api_functions import ApiRole, have_role
 from collector.recording.cupti_enums import ALLOCATION, DEVICE_MEMORY, HOST_WAITS, RELEASE
 from collector.recording.distinct import distinct_values
 from collector.recording.schema import ACTIVITY_TABLES
@@ -119,7 +119,7 @@ def calls_of(recording: Recording, role: ApiRole) -> npt.NDArray[np.int64]:
     A runtime call and its driver call share a correlation id; the outer call represents both.
     """
     calls = recording.api_calls
-    rows = np.flatnonzero(np.isin(calls.name_id, ids_with_role(recording.strings, role)) & (calls.return_value == 0))
+    rows = np.flatnonzero(have_role(calls.name_id, recording.strings, role) & (calls.return_value == 0))
     _, first = np.unique(calls.correlation_id[rows], return_index=True)
     return np.sort(rows[first])
 
