@@ -27,7 +27,7 @@ from collector.cli._path_arguments import check_names, path_argument
 from collector.cli._share_arguments import add_fail_above_argument, share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
-from collector.formats.output_paths import check_variables
+from collector.formats.output_paths import check_placeholders
 from collector.runtime.child_interpreters import python_command
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
         from collector.dataset.dataset_folder import check_output
 
         optional_package("pyarrow.parquet")
-        check_variables(arguments.dataset)
+        check_placeholders(arguments.dataset)
         check_output(arguments.dataset)
     before = Report.load(arguments.baseline) if arguments.baseline else None
     given = [Path(path) for path in arguments.paths]

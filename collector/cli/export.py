@@ -23,7 +23,7 @@ from collector.cli._path_arguments import check_names
 from collector.cli._step_files import add_step_files, files_of, without_repeats
 from collector.errors import OutputError
 from collector.files.atomic_files import output_error
-from collector.formats.output_paths import check_variables
+from collector.formats.output_paths import check_placeholders
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
 from collector.text.progress import progress
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind, folder = arguments.to[0], Path(arguments.to[1]).expanduser()
     if kind not in _TARGETS:
         raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")
-    check_variables(folder)
+    check_placeholders(folder)
     optional_package("pyarrow.parquet")
     report_foreign_parquet(arguments.inputs)
     each_of = ([given] if named_steps(given) is not None else files_of([given]) for given in arguments.inputs)

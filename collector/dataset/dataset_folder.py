@@ -34,7 +34,7 @@ from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write, output_error
 from collector.files.dataset_files import SCHEMA_FILE, SCHEMA_NAME
 from collector.formats.named_steps import is_dataset
-from collector.formats.output_paths import check_place, placeholders_of
+from collector.formats.output_paths import check_place, check_without_step, placeholders_of
 from collector.text.surrogates import is_utf8
 
 if TYPE_CHECKING:
@@ -163,8 +163,9 @@ def check_output(folder: Path) -> None:
 
     Raises:
         InvalidFileError: it holds a dataset of another version.
-        OutputError: it cannot be made, or it has other content.
+        OutputError: it cannot be made, it is named after one step, or it has other content.
     """
+    check_without_step(folder)
     check_place(folder, is_folder=True)
     if not placeholders_of(folder) and folder.exists():
         _check_content(folder)

@@ -20,10 +20,15 @@ from typing import NamedTuple
 from collector.errors import OutputError
 from collector.files.atomic_files import check_folder, check_writable, output_error
 from collector.files.locked_files import unlock
+from collector.files.path_kinds import is_folder
 from collector.formats.registry import suffix_of
 from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
+from collector.text.wording import listed, most_similar
 
 _PLACEHOLDER = re.compile(r"\{(rank|pid|host|step|env:[A-Za-z_][A-Za-z0-9_]*)\}")
+_WORD = re.compile(r"\{([A-Za-z_][\w.]*)([:!][^{}]*)?\}")
+"""A placeholder, or a word in braces that looks like one, such as that of a text whose ``f`` was forgotten."""
+_NAMES = ("rank", "pid", "host", "step")
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
 _OF_ONE_PROCESS = {"rank", "pid", *(f"env:{name}" for name in RANK_VARIABLES)}
 """Placeholders that give each process a file of its own."""
@@ -52,11 +57,38 @@ def placeholders_of(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(os.fspath(path))))
 
 
-def check_variables(path: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Raise `collector.OutputError` if a path names a variable that the environment lacks."""
+def check_placeholders(path: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Raise `collector.OutputError` if a path has placeholders that cannot be filled in: see `check_words`.
+
+    A variable has to be in the environment.
+    """
+    check_words(path)
     for name in placeholders_of(path):
         if name.startswith("env:"):
             _value_of_variable(path, name.removeprefix("env:"), environment)
+
+
+def check_words(path: Path) -> None:
+    """Raise `collector.OutputError` if a path has a word in braces that is not a placeholder.
+
+    Every step, rank or epoch would write the same file. Names of existing folders are free.
+    """
+    found = ((at, word) for at, part in enumerate(path.parts, 1) for word in _WORD.finditer(part))
+    for at, word in found:
+        if _PLACEHOLDER.fullmatch(word[0]) or is_folder(Path(*path.parts[:at])):
+            continue
+        similar = most_similar(word[1], _NAMES)
+        meant = f"; did you mean {{{similar}}}?" if similar else ""
+        known = listed([*(f"{{{name}}}" for name in _NAMES), "{env:VARIABLE}"], "or")
+        raise OutputError(f"{path}: {word[0]} is not a placeholder{meant}", f"Write {known}, or remove the braces")
+
+
+def check_without_step(path: Path) -> None:
+    """Raise `collector.OutputError` if a path that is not that of a step has the placeholder ``{step}``."""
+    if "step" in placeholders_of(path):
+        raise OutputError(
+            f"{path}: {{step}} stands for nothing here: several steps are written there", "Remove it from the path"
+        )
 
 
 def _value_of_variable(path: Path, name: str, environment: Mapping[str, str]) -> str:
@@ -82,29 +114,31 @@ def check_place(path: Path, *, is_folder: bool = False) -> None:
 
 
 def filled_path(path: Path, rank: int | None, step: int | None = None, process: ProcessIdentity | None = None) -> Path:
-    """The path with its placeholders filled in; other braces are left as they are.
+    """The path with its placeholders filled in.
 
     ``{rank}`` is 0 where no rank is known. Folders whose names have placeholders are made.
 
     Args:
         path: the path that the program gave.
         rank: the rank of the process; None: the rank in its environment.
-        step: the number of the step; None: ``{step}`` is left as it is.
+        step: the number of the step; None: the path is that of several steps.
         process: the traced process; None: this one.
 
     Raises:
-        OutputError: an environment variable is not set, or a folder cannot be made.
+        OutputError: a word in braces is not a placeholder, ``{step}`` has no number here, an environment variable is
+            not set, or a folder cannot be made.
     """
+    check_words(path)
     text = os.fspath(path)
     if _PLACEHOLDER.search(text) is None:
         return path
+    if step is None:
+        check_without_step(path)
 
     of = process or this_process()
 
     def value(found: re.Match[str]) -> str:
         name = found[1]
-        if name == "step" and step is None:
-            return found[0]
         if name.startswith("env:"):
             return _value_of_variable(path, name.removeprefix("env:"), of.environment)
         known_rank = launched_rank(of.environment) if rank is None else rank

@@ -15,7 +15,7 @@ from collector.files.path_kinds import is_folder
 from collector.formats.output_paths import (
     ProcessIdentity,
     check_place,
-    check_variables,
+    check_placeholders,
     filled_path,
     path_with_word,
     placeholders_of,
@@ -150,7 +150,7 @@ def check_output(output: str) -> None:
     if not output:
         raise OutputError("the name of the output is empty", "Name a file, or the folder of a dataset; ./ is this one")
     set_later = {name: "set later" for name in variables_of(output) if is_of_launcher(name)}
-    check_variables(Path(output), {**set_later, **os.environ})
+    check_placeholders(Path(output), {**set_later, **os.environ})
     path, as_dataset = expanded(output), is_dataset(output)
     if as_dataset:
         from collector.dataset import dataset_folder

@@ -18,7 +18,7 @@ from typing import Any
 from collector.checked_arguments import check_function, real_number, whole_number
 from collector.errors import CollectorError, OutputError, SessionActiveError
 from collector.files.working_directory import WorkingDirectory
-from collector.formats.output_paths import filled_path, rank_of_this_process
+from collector.formats.output_paths import check_words, filled_path, rank_of_this_process
 from collector.profiler.context import write_or_warn
 from collector.profiler.step_session import StepSession, new_session
 from collector.runtime.optional_packages import optional_package
@@ -54,6 +54,7 @@ class ProfilerHook:
         ValueError: none or several of ``save_steps``, ``save_secs`` and ``schedule``, or an impossible number.
         TypeError: one of them has a wrong type, or ``open_trace`` is not a function.
         collector.MissingDependencyError: ``output`` is given, and pyarrow is not installed.
+        collector.OutputError: a path has a word in braces that is not a placeholder.
     """
 
     def __init__(
@@ -86,6 +87,9 @@ class ProfilerHook:
         self._schedule = schedule
         if output is not None:
             optional_package("pyarrow.parquet")
+        for path in (output_dir, output):
+            if path is not None:
+                check_words(Path(path))
         self._folder = Path(output_dir)
         self._directory = WorkingDirectory()
         self._dataset = None if output is None else Path(output)

@@ -11,7 +11,7 @@ from collector.files.atomic_files import check_writable
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
     FolderLock,
-    check_variables,
+    check_placeholders,
     file_of_this_process,
     mark_as_written_here,
     rank_of_this_process,
@@ -78,7 +78,7 @@ class StepOutputs:
             from collector.dataset.dataset_folder import check_output
 
             try:
-                check_variables(self._options.dataset)
+                check_placeholders(self._options.dataset)
                 check_output(self._directory.anchored(self._options.dataset))
             except CollectorError as error:
                 trouble(error, f"the step will not be in the dataset: {error}")

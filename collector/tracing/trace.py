@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from collector.errors import UnknownFormatError
 from collector.files.atomic_files import expanded
 from collector.files.path_kinds import is_folder
+from collector.formats.output_paths import check_words
 from collector.formats.registry import output_of, suffix_of
 from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.optional_packages import optional_package
@@ -150,6 +151,7 @@ def trace(
         collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed; or counters, and
             nvidia-ml-py is not.
         collector.UnknownFormatError: no format has the suffix of ``path``.
+        collector.OutputError: a path has a word in braces that is not a placeholder.
         ValueError: an option has an invalid value.
         TypeError: an option has the wrong type.
     """
@@ -183,6 +185,9 @@ def trace(
         schedule=schedule,
         on_window=on_window,
     )
+    for each in (options.path, options.journal, options.dataset):
+        if each is not None:
+            check_words(each)
     if target is not None and schedule is not None:
         check_path_of_windows(target, schedule)
     if options.dataset is not None:

@@ -91,3 +91,29 @@ def test_the_paths_of_a_recorder_take_placeholders(tmp_path, monkeypatch):
     with SimulatedGpu(cuda="12.4") as gpu, collector.record(folder=folder) as recorder:
         gpu.launch("relu", stream=7, duration_ns=3_000)
         assert recorder.dump().path.parent == tmp_path / "night-0"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "-o", "x-{i}.pb", sys.executable, "-c", "open('ran', 'w')"],
+        ["run", "-o", "runs-{i}/", sys.executable, "-c", "open('ran', 'w')"],
+        ["bench", str(EXAMPLES / "bench_saxpy.py"), "--dataset", "runs-{i}"],
+        ["export", "absent.pb", "--to", "parquet", "runs-{i}"],
+    ],
+    ids=["run", "run_dataset", "bench", "export"],
+)
+def test_a_word_that_nothing_replaces_is_refused_before_anything_is_done(words, tmp_path, capsys):
+    assert main(words) == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert (
+        "{i} is not a placeholder. Write {rank}, {pid}, {host}, {step} or {env:VARIABLE}, or remove the braces" in said
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_of_many_steps_is_not_named_after_one(tmp_path, capsys):
+    assert main(["run", "-o", "runs-{step}/", sys.executable, "-c", "open('ran', 'w')"]) == 2
+    assert "runs-{step}: {step} stands for nothing here" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

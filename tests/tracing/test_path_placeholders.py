@@ -11,7 +11,7 @@ from captures import FakeSource
 
 import collector
 from collector.errors import CollectorWarning, OutputError
-from collector.formats.output_paths import file_of_this_process, filled_path
+from collector.formats.output_paths import check_placeholders, file_of_this_process, filled_path
 from collector.profiler.hook import ProfilerHook
 
 
@@ -29,9 +29,59 @@ def test_the_rank_is_that_of_torchrun_or_0(monkeypatch):
     assert filled_path(Path("{rank}.json"), None) == Path("5.json")
 
 
-@pytest.mark.parametrize("name", ["{}", "{ranks}", "{env:}", "{step", "{{x}}", "{step}"])
+@pytest.mark.parametrize("name", ["{}", "{0}", "{step", "x}", "{a b}", "{7c9e-1}"])
 def test_other_braces_are_left_as_they_are(name):
     assert filled_path(Path(name), 1) == Path(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("{ranks}.json", "{ranks} is not a placeholder; did you mean {rank}?"),
+        ("{rank:03d}.json", "{rank:03d} is not a placeholder; did you mean {rank}?"),
+        ("step_{i}.json", "{i} is not a placeholder"),
+        ("{run.name}/step.json", "{run.name} is not a placeholder"),
+        ("{env:}.json", "{env:} is not a placeholder"),
+        ("{ENV:JOB}.json", "{ENV:JOB} is not a placeholder"),
+        ("{{epoch}}.json", "{epoch} is not a placeholder"),
+        ("{rank}-{i}.json", "{i} is not a placeholder"),
+    ],
+)
+def test_a_word_that_nothing_replaces_is_one_error(name, cause):
+    """A forgotten ``f`` before the text would let every step write the same file."""
+    expected = f"{name}: {cause}"
+    remedies = "Write {rank}, {pid}, {host}, {step} or {env:VARIABLE}, or remove the braces"
+    for refused in (check_placeholders, lambda path: filled_path(path, 1, 2)):
+        with pytest.raises(OutputError) as caught:
+            refused(Path(name))
+        assert (caught.value.cause, caught.value.remedy) == (expected, remedies)
+
+
+def test_a_folder_that_exists_may_have_any_name(tmp_path):
+    (tmp_path / "{project}").mkdir()
+    path = tmp_path / "{project}" / "step.json"
+    check_placeholders(path)
+    assert filled_path(path, 1) == path
+
+
+def test_the_number_of_a_step_is_known_to_steps_alone():
+    with pytest.raises(OutputError, match=r"runs-\{step\}: \{step\} stands for nothing here"):
+        filled_path(Path("runs-{step}"), 1)
+
+
+@pytest.mark.parametrize("option", ["path", "journal", "dataset"])
+def test_a_trace_is_refused_where_the_program_asks_for_it(option, tmp_path):
+    if option == "dataset":
+        pytest.importorskip("pyarrow")
+    with pytest.raises(OutputError, match=r"\{i\} is not a placeholder"):
+        collector.trace(**{option: tmp_path / "step_{i}.json"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hook_is_refused_as_well(tmp_path):
+    for option in ("output_dir", "output"):
+        with pytest.raises(OutputError, match=r"\{i\} is not a placeholder"):
+            ProfilerHook(save_steps=1, **{option: tmp_path / "{i}"})
 
 
 def test_a_path_with_a_rank_gets_no_other(monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.errors import MissingDependencyError, OutputError
-from collector.formats.output_paths import check_variables
+from collector.formats.output_paths import check_placeholders
 from collector.runtime.optional_packages import optional_package
 from collector.testing.plugin.device_sharing import Sharing, device_names, rotated
 from collector.testing.plugin.devices import SIMULATED, find_devices
@@ -34,7 +34,7 @@ def start(config: pytest.Config) -> None:
         options = read_options(config)
         if options.dataset is not None:
             optional_package("pyarrow.parquet")
-            check_variables(options.dataset)
+            check_placeholders(options.dataset)
     except (OptionError, MissingDependencyError, OutputError) as error:
         raise pytest.UsageError(printable_lines(str(error))) from None
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
