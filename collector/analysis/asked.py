@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -205,10 +206,11 @@ def recording_in(given: Recording | TracedStep) -> Recording:
 
 def _check(given: object) -> None:
     if not isinstance(given, Recording) and not hasattr(type(given), "recording"):
-        raise TypeError(
-            f"a question is about steps and recordings, not about a {type(given).__name__}: "
-            "load a file first, by collector.load(path)"
-        )
+        if isinstance(given, (str, bytes, os.PathLike)):
+            raise TypeError(
+                "a question takes steps and recordings, not the name of a file: load it first, by collector.load(path)"
+            )
+        raise TypeError(f"a question takes steps and recordings, not {type(given).__name__}")
 
 
 def steps_in(given: Asked) -> Sequence[Recording | TracedStep]:

@@ -388,7 +388,7 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
     from collector.stepstats.from_recording import serialized
 
     if not isinstance(step, Recording):
-        raise TypeError(f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata")
+        raise TypeError(f"a timeline is drawn of a step, its StepStats or its RunMetadata, not of {type(step).__name__}")
     return serialized(step), True
 
 

@@ -87,6 +87,8 @@ class RunReport:
     """Notes for the reader."""
     broken: list[tuple[str, str]] = field(default_factory=list)
     """(test, error) for each test that left a process's CUDA context unusable."""
+    written: list[str] = field(default_factory=list)
+    """The files about the whole run, each with its purpose, for the end of the output."""
 
     def add(self, nodeid: str, when: str, outcome: str, entries: Mapping[str, Any]) -> TestEntry:
         """Add one phase of one test: its pytest outcome, which may be empty, and the entries from its process."""

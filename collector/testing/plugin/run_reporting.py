@@ -114,12 +114,17 @@ class RunReporting:
                 write_report(self._run.as_dict(self._found()), report)
             except CollectorError as error:
                 self._run.problem(f"the GPU report was not written: {error}")
+            else:
+                self._run.written.append(f"GPU report: {report}")
         pages = self._options.pages
         if pages is not None and pages not in self._nowhere and not session.config.option.collectonly:
+            index = pages / "index.html"
             try:
-                write_index(self._run, pages / "index.html")
+                write_index(self._run, index)
             except CollectorError as error:
                 self._run.problem(f"the index of pages was not written: {error}")
+            else:
+                self._run.written.append(f"pages about the tests: {index}")
         if self._run.problems and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return (yield)

@@ -47,6 +47,7 @@ def test_each_test_has_a_page_and_the_index_leads_to_it(pytester, workers):
     result = run(pytester, TESTS, "--gpu-html=pages", "--gpu-simulate", *workers, apart=bool(workers))
     result.assert_outcomes(passed=4, failed=1)
     index = pytester.path / "pages" / "index.html"
+    result.stdout.fnmatch_lines([f"pages about the tests: {index}"])
     pages = linked(index)
     assert len(pages) == 4
     assert {path.name for path in pages.values()} | {"index.html"} == {path.name for path in index.parent.iterdir()}
@@ -82,3 +83,4 @@ def test_a_folder_that_cannot_be_written_is_one_error(pytester):
     result = run(pytester, TESTS, "--gpu-html=/dev/full/pages", "--gpu-simulate")
     assert result.ret == 1
     assert result.stdout.str().count("pages cannot be written: cannot write to the folder /dev/full/pages") == 1
+    assert "pages about the tests" not in result.stdout.str()
