@@ -41,7 +41,11 @@ QUESTIONS = {
             Column("caused_ns", "ns", "Sum of the waits of other ranks for it."),
             Column("wait_ns", "ns", "Sum of its own waits for others."),
             Column("clock_offset_ns", "ns", "How far its clock is ahead, which is taken off its times."),
-            Column("clock_error_ns", "ns", "How certain that is; half of the common moments agree within it."),
+            Column(
+                "clock_error_ns",
+                "ns",
+                "How certain that is; half of the common moments agree within it. 0 where it is not known.",
+            ),
             Column("clock", "text", "Where the offset is from: reference, estimated, given or believed."),
         ),
         summed=("caused_ns", "wait_ns"),
@@ -128,7 +132,14 @@ def _part(given: Sequence[Recording | TracedStep], by: str, clock_offsets: Clock
         losses.append(counted("{} collective[|s] [is|are] left out: no other rank has a partner of [it|theirs]", alone))
     waits = [_Waits.of(collective, offsets) for collective in collectives]
     rows = _by_rank(waits, offsets) if by == "rank" else _by_collective(waits)
-    return Part(rows, losses=losses, notes=[found_by])
+    return Part(rows, losses=losses, notes=[found_by, *_uncertain(offsets)])
+
+
+def _uncertain(offsets: Mapping[int, ClockOffset]) -> list[str]:
+    """The note about estimated offsets whose error is not known."""
+    found = [f"rank {rank}" for rank, each in offsets.items() if each.source == "estimated" and each.error_ns is None]
+    why = "Where one collective in common determines the offset of a clock, its error is not known and counts as 0"
+    return [f"{why}: {', '.join(found)}."] if found else []
 
 
 def _together(parts: Mapping[str, Part], refused: Mapping[str, CollectorError], question: Question) -> Part:
@@ -138,9 +149,10 @@ def _together(parts: Mapping[str, Part], refused: Mapping[str, CollectorError], 
     rows.sort(key=lambda row: (-row[cost], row[:4]))
     losses = [f"run {run}: {loss}" for run, part in parts.items() for loss in part.losses]
     losses += [f"run {run} is left out: {error}" for run, error in refused.items()]
-    notes = {run: note for run, part in parts.items() for note in part.notes}
-    is_one = len(set(notes.values())) == 1
-    return Part(rows, losses=losses, notes=[note if is_one else f"Run {run}: {note}" for run, note in notes.items()])
+    of_runs = {run: tuple(part.notes) for run, part in parts.items()}
+    is_one = len(set(of_runs.values())) == 1
+    notes = [note if is_one else f"Run {run}: {note}" for run, stated in of_runs.items() for note in stated]
+    return Part(rows, losses=losses, notes=notes)
 
 
 class _Waits(NamedTuple):

@@ -86,7 +86,8 @@ class ClockOffset:
     offset_ns: int
     """Subtracted from the rank's times."""
     error_ns: int | None
-    """Half of the markers agree within this; None if the offset was given or is based on at most one marker."""
+    """Half of the markers agree within this; None if the offset was given or is based on at most one marker, or if that
+    of the rank between is."""
     markers: int
     """Number of common moments that the estimate uses."""
     source: str
@@ -115,14 +116,14 @@ class _Fit(NamedTuple):
         """The clock's offset, given that of the rank it was compared with."""
         middle_ns = _median(self.differences)
         away = np.abs(self.differences - middle_ns)
-        alone = len(away) == 1
+        is_known = len(away) > 1 and (base.source == "reference" or base.error_ns is not None)
         return ClockOffset(
             offset_ns=base.offset_ns + middle_ns,
-            error_ns=None if alone else _median(away) + (base.error_ns or 0),
+            error_ns=_median(away) + (base.error_ns or 0) if is_known else None,
             markers=len(away),
             source="estimated",
             disagreeing=self.possible - len(away),
-            spread_ns=None if alone else int(away.max()) + (base.spread_ns or 0),
+            spread_ns=int(away.max()) + (base.spread_ns or 0) if is_known else None,
             out_of_order=self.out_of_order,
             through=through,
         )

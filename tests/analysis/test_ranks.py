@@ -111,6 +111,19 @@ def test_offsets_are_estimated_and_waits_within_their_error_are_none(of_rank):
     assert alone.totals["wait_ns"] == alone.totals["caused_ns"]
 
 
+def test_an_error_that_is_not_known_is_noted_and_not_stated_as_certain(of_rank):
+    """One common moment gives an offset, and nothing to compare it with."""
+    steps = [of_rank((10_000, 50_000)), of_rank((20_000, 50_000), ahead_ns=90_000)]
+    answer = ranks(steps)
+    assert {row["rank"]: (row["clock_offset_ns"], row["clock"]) for row in answer} == {
+        0: (0, "reference"),
+        1: (90_000, "estimated"),
+    }
+    why = "Where one collective in common determines the offset of a clock, its error is not known and counts as 0"
+    assert answer.notes[-1] == f"{why}: rank 1."
+    assert not any("not known" in note for note in ranks(steps, clock_offsets={0: 0, 1: 90_000}).notes)
+
+
 def test_a_collective_that_one_trace_lacks_leaves_the_others_together(of_rank):
     ends = (100, 200, 300)
     steps = [of_rank(*((end - 30, end) for end in ends)), of_rank(*((end - 10, end) for end in ends[1:]))]

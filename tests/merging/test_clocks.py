@@ -93,6 +93,20 @@ def test_drift_is_in_the_spread(drift_ppm):
     assert clock.markers >= 190
 
 
+def test_the_error_of_a_rank_is_unknown_if_that_of_the_rank_between_is():
+    def of(name, *ends):
+        return {(0, name): np.array([(end - 1_000, end) for end in ends])}
+
+    often = [20_000 * number + 7 * number**2 for number in range(1, 40)]
+    between = of("a", 150_000) | of("b", *often)
+    offsets = estimate_offsets({0: of("a", 50_000), 1: between, 2: of("b", *(end + 70_000 for end in often))})
+    assert [(each.offset_ns, each.error_ns, each.spread_ns) for each in offsets.values()] == [
+        (0, None, None),
+        (100_000, None, None),
+        (170_000, None, None),
+    ]
+
+
 def test_ranks_of_other_groups_are_compared_through_those_they_share_one_with():
     """Tensor-parallel pairs (0, 1) and (2, 3), data-parallel pairs (0, 2) and (1, 3); collectives look alike."""
     ahead = {0: 0, 1: 700_000, 2: -2 * SECOND, 3: 12_345_678}
