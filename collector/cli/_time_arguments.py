@@ -9,7 +9,9 @@ from collector.text.quantities import TIME_UNITS, number_and_unit
 
 def time_argument(text: str) -> int:
     """Parse a time with a unit; return nanoseconds."""
-    number, unit = number_and_unit(text) or (0, "")
+    number, unit = number_and_unit(text) or (-1, "")
+    if not number and not unit:  # 0 of any unit
+        return 0
     if number < 0 or unit not in TIME_UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: give a number and ns, us, ms or s, such as 12.5us")
     return round(number * TIME_UNITS[unit])

@@ -26,6 +26,7 @@ from collector.errors import CollectorError
 from collector.files.path_kinds import is_folder
 from collector.text import terminal
 from collector.text.cost_shares import millionths_of
+from collector.text.shell_words import file_argument
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def run(arguments: argparse.Namespace) -> int:
             if status is None:
                 raise
             folder.keep()
-            merged = f"`collector merge {folder.path} -o FILE` makes one trace of it"
+            merged = f"`collector merge {file_argument(str(folder.path))} -o FILE` makes one trace of it"
             place = f"; what was recorded is in {folder.path}: {merged}" if is_folder(folder.path) else ""
             terminal.report(f"{_cause(error)}{place}")
     return exit_as(status)

@@ -25,9 +25,10 @@ from collector.merging.clocks import CHANCE, COLLECTIVE, ONE_WAY, PAIR, RESOLUTI
 from collector.recording.cupti_enums import DEGREE_WHOLE_GRAPH
 from collector.recording.possible_sizes import LARGEST_BYTES
 from collector.runtime.optional_packages import optional_package
+from collector.text.wording import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _PLACE = ("run", "rank", "step")
 _COMPUTED = "computed_"
@@ -81,8 +82,8 @@ def view_text(view: str, dialect: str) -> str:
     """
     if dialect not in DIALECTS:
         return compiled(view, dialect)
-    if view not in (texts := view_texts(dialect)):
-        raise CollectorError(f"there is no view {view!r}", f"Choose one of {', '.join(texts)}")
+    texts = view_texts(dialect)
+    _check_choice("view", view, list(texts))
     return texts[view]
 
 
@@ -96,12 +97,20 @@ def compiled(view: str, dialect: str) -> str:
     ibis = optional_package("ibis")
     if ibis.options.pyspark is None:  # only Ibis's connection to a Spark sets what the texts of floats depend on
         ibis.options.pyspark = type("SparkOptions", (ibis.config.Config,), {"treat_nan_as_null": False})()
-    if view not in view_names():
-        raise CollectorError(f"there is no view {view!r}", f"Choose one of {', '.join(view_names())}")
+    _check_choice("view", view, view_names())
+    names = {each.name: each.name for each in ibis.util.backend_entry_points()} | _IBIS_NAMES
+    _check_choice("dialect", dialect, sorted(names))
     try:
-        return f"{ibis.to_sql(view_expression(view), dialect=_IBIS_NAMES.get(dialect, dialect))}\n"
-    except Exception as error:  # Ibis raises errors of many kinds, also for a dialect that it does not have
+        return f"{ibis.to_sql(view_expression(view), dialect=names[dialect])}\n"
+    except Exception as error:  # Ibis raises errors of many kinds
         raise CollectorError(f"Ibis does not write {view} in the dialect {dialect!r}: {error}") from error
+
+
+def _check_choice(what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        raise CollectorError(
+            f"there is no {what} {given!r}{suggestion(given, known)}", f"Choose one of {', '.join(known)}"
+        )
 
 
 _IBIS_NAMES = {"spark": "pyspark"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.errors import OutputError
 from collector.files.dataset_files import dataset_that_holds
+from collector.text.shell_words import file_argument
 from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ def _check_folder(target: Path, folder: Path) -> None:
         if folder.exists():
             raise OutputError(f"cannot write {target}: {folder} is not a folder", _NOT_HERE)
         raise OutputError(
-            f"cannot write {target}: the folder {folder} does not exist", f"Make it first: mkdir -p {folder}"
+            f"cannot write {target}: the folder {folder} does not exist",
+            f"Make it first: mkdir -p {file_argument(str(folder))}",
         )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"cannot write {target}: the folder {folder} is not writable for this user", _NOT_HERE)

@@ -388,7 +388,9 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
     from collector.stepstats.from_recording import serialized
 
     if not isinstance(step, Recording):
-        raise TypeError(f"a timeline is drawn of a step, its StepStats or its RunMetadata, not of {type(step).__name__}")
+        raise TypeError(
+            f"a timeline is drawn of a step, its StepStats or its RunMetadata, not of {type(step).__name__}"
+        )
     return serialized(step), True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from collector.analysis.questions import QUESTIONS
@@ -37,8 +36,3 @@ def sql_command(answer: Answer, files: str) -> str:
         if [column.name for column in table.columns if column.name not in _STEP_COLUMNS] == names:
             return f'collector sql {files} "select * from {table.name}"'
     return ""
-
-
-def file_argument(name: str) -> str:
-    """A file's name as an argument of a shell command, quoted so that it is taken as nothing else."""
-    return shlex.quote(f"./{name}" if name.startswith("-") else name)

@@ -16,7 +16,7 @@ from collector.profiler.pprof import MEASURES
 from collector.profiler.profile_options import Filters, Options
 from collector.profiler.profiler_errors import OptionError
 from collector.profiler.views.view_registry import VIEWS
-from collector.web.answer_commands import file_argument
+from collector.text.shell_words import file_argument
 from collector.web.report_data import answer_data
 from collector.web.text_search import check_match_time
 

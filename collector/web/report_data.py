@@ -58,11 +58,11 @@ from collector.recording.loss_times import times_of_losses
 from collector.recording.run_label import RunLabel
 from collector.text.library_path import without_folders
 from collector.text.quantities import time_text
+from collector.text.shell_words import file_argument
 from collector.text.wording import counted
 from collector.version import version
 from collector.web.answer_commands import (
     answer_keys,
-    file_argument,
     python_expression,
     sql_command,
     stats_command,

@@ -11,9 +11,9 @@ import numpy as np
 from collector.analysis.between import between
 from collector.analysis.questions import QUESTIONS
 from collector.text.natural_order import natural_order
+from collector.text.shell_words import file_argument
 from collector.web.answer_commands import (
     answer_keys,
-    file_argument,
     python_expression,
     sql_command,
     stats_command,

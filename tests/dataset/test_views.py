@@ -391,6 +391,8 @@ def test_sql_prints_a_view(capsys):
     assert "the name of the dialect is empty" in capsys.readouterr().err
     assert main(["sql", "--print", "nonsense"]) == 2
     assert "there is no view 'nonsense'" in capsys.readouterr().err
+    assert main(["sql", "--print", "answer_kernel"]) == 2
+    assert "there is no view 'answer_kernel'; did you mean answer_kernels? Choose one of " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -412,5 +414,8 @@ def test_options_of_sql_that_would_do_nothing_are_refused(words, why, capsys):
 def test_other_dialects_are_compiled_by_ibis():
     pytest.importorskip("ibis")
     assert "SELECT" in view_text("answer_kernels", "snowflake")
-    with pytest.raises(CollectorError, match="nonsense"):
-        view_text("answer_kernels", "nonsense")
+    with pytest.raises(CollectorError, match="there is no dialect 'snowflak'; did you mean snowflake") as refused:
+        view_text("answer_kernels", "snowflak")
+    assert {"bigquery", "duckdb", "spark", "trino"} <= set(
+        refused.value.remedy.removeprefix("Choose one of ").split(", ")
+    )

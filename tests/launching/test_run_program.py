@@ -690,6 +690,7 @@ def test_a_run_inside_of_a_run_is_the_inner_ones(tmp_path):
         (["no-such-program"], "cannot run no-such-program: No such file or directory"),
         (["-o", "out.nothing", "true"], "no format has this suffix"),
         (["-o", "nowhere/out.json", "true"], "nowhere does not exist. Make it first: mkdir -p nowhere"),
+        (["-o", "no where/out.json", "true"], "no where does not exist. Make it first: mkdir -p 'no where'"),
         (["-o", "nowhere/{rank}.gpurec", "true"], "nowhere does not exist. Make it first: mkdir -p nowhere"),
         (["-o", "/dev/null/{rank}.gpurec", "true"], ": /dev/null is not a folder. Write to another place"),
         (["-o", "/dev/null/in/{rank}/out.gpurec", "true"], ": /dev/null is not a folder. Write to another place"),

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from collector.cli._time_arguments import time_argument
+from collector.cli._time_arguments import time_argument, time_window
 from collector.testing.plugin.limits import parse_value
 from collector.text.quantities import TIME_UNITS, number_and_unit, size_text, time_text
 
@@ -69,7 +69,12 @@ def test_times_are_written_alike_in_commands_and_limits(unit):
     assert time_argument(text) == parse_value("device_time", text, "time") == round(12.5 * TIME_UNITS[unit])
 
 
-@pytest.mark.parametrize("text", ["12", "us", "-1us", "1 day", "9" * 400 + "s"])
+def test_nothing_is_a_time_without_a_unit():
+    assert time_argument("0") == time_argument("0.0") == time_argument("0ms") == 0
+    assert time_window("0..20us") == (0, 20_000)
+
+
+@pytest.mark.parametrize("text", ["", "12", "us", "-1us", "1 day", "9" * 400 + "s"])
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is not a time"):
         time_argument(text)

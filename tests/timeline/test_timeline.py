@@ -549,7 +549,7 @@ def test_files_are_whole_and_repeatable(tmp_path):
 
 
 def test_other_things_are_no_steps():
-    with pytest.raises(TypeError, match="not of int$"):
+    with pytest.raises(TypeError, match=r"not of int$"):
         chrome_trace(5)
 
 
