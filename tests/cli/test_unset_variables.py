@@ -117,3 +117,13 @@ def test_a_dataset_of_many_steps_is_not_named_after_one(tmp_path, capsys):
     assert main(["run", "-o", "runs-{step}/", sys.executable, "-c", "open('ran', 'w')"]) == 2
     assert "runs-{step}: {step} stands for nothing here" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["ndjson", "sqlite"])
+def test_every_kind_of_export_fills_in_the_folder(kind, tmp_path, monkeypatch, example, capsys):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("COLLECTOR_TEST_UNSET", "night")
+    example.save(tmp_path / "step.gpurec")
+    assert main(["export", "step.gpurec", "--to", kind, "{env:COLLECTOR_TEST_UNSET}"]) == 0
+    assert capsys.readouterr().out == "night: 1 step added\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["night", "step.gpurec"]
