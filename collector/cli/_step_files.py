@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import check_names, path_argument
+from collector.cli._repeated_steps import given_steps, report_repeats
 from collector.errors import CollectorError
 from collector.files.dataset_files import SCHEMA_FILE
 from collector.files.path_kinds import exists, is_folder, is_regular_file
@@ -58,6 +59,7 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
             report(f"reading {path.name}", place, len(paths))
             steps.append(load(path).columns_alone())  # the files of all ranks together may exceed the memory
             report(f"reading {path.name}", place + 1, len(paths))
+    report_repeats(given_steps(steps))
     for step in steps:
         if step.warning:
             terminal.report(step.warning)

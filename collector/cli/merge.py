@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.cli._path_arguments import path_argument
 from collector.cli._project_options import leave_out
+from collector.cli._repeated_steps import GivenStep, report_repeats
 from collector.cli._step_files import files_of, without_repeats
 from collector.errors import CollectorError
 from collector.files.written_files import written
@@ -106,6 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
             marker=arguments.marker or COLLECTIVE.pattern,
             progress=report_progress,
         )
+    drawn = [each for each in report.inputs if each.slices]
+    report_repeats([GivenStep(each.name, each.run, each.rank, each.start_ns, each.end_ns) for each in drawn])
     for each in report.inputs:
         if (named := step_number(each.name)) is not None and each.slices and each.step != named:
             terminal.report(f"{each.name}: drawn as step {each.step}, because another file is step {named} as well")

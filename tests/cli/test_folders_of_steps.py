@@ -80,6 +80,52 @@ def test_a_file_that_is_given_twice_is_in_the_output_once(command, nested, tmp_p
     assert reported.count("more than once") == 3
 
 
+@pytest.fixture
+def in_two_formats(nested):
+    """A step beside a copy of it in another format."""
+    collector.load(nested / "a" / "step_1.pb").save(nested / "a" / "step_1.json")
+    return nested
+
+
+@pytest.mark.parametrize("command", ["merge", "stats", "summary", "report"])
+def test_a_step_beside_its_copy_in_another_format_is_reported(command, in_two_formats, tmp_path, capsys):
+    """A folder that holds the trace for the viewer beside the recording would count each step twice, in silence."""
+    output = {"merge": ["-o", str(tmp_path / "m.json")], "report": ["-o", str(tmp_path / "r.html")]}
+    assert main([command, str(in_two_formats), *output.get(command, [])]) == 0
+    folder = in_two_formats / "a"
+    said = capsys.readouterr().err
+    assert said.count("has the same times as") == 1
+    assert f"{folder / 'step_1.pb'} has the same times as {folder / 'step_1.json'}: a step in two files " in said
+
+
+def test_copies_of_many_steps_are_one_line(in_two_formats, capsys):
+    for number in range(3, 8):
+        for suffix in (".pb", ".gpurec"):
+            path = in_two_formats / f"step_{number}{suffix}"
+            path.write_bytes((in_two_formats / "b" / "deeper" / "step_2.gpurec").read_bytes())
+    assert main(["stats", str(in_two_formats)]) == 0
+    said = capsys.readouterr().err
+    assert said.count("has the same times as") == 1
+    assert "(5 more such files)" in said
+
+
+def test_the_same_file_on_both_sides_of_a_comparison_is_no_repeat(nested, capsys):
+    path = str(nested / "a" / "step_1.pb")
+    assert main(["compare", path, path]) == 3
+    assert "same times" not in capsys.readouterr().err
+
+
+def test_a_merged_trace_beside_its_inputs_is_reported(build, nested, tmp_path, capsys):
+    second = nested / "b" / "deeper" / "step_2.gpurec"
+    type(build)().kernel("relu", 5_000).recording().save(second)
+    made = nested / "c.json"
+    assert main(["merge", str(nested), "-o", str(made)]) == 0
+    assert "the times of" not in capsys.readouterr().err
+    for command in (["merge", "-o", str(tmp_path / "m.pftrace")], ["stats"]):
+        assert main([command[0], str(nested), *command[1:]]) == 0
+        assert f"{made} has the times of {nested / 'a' / 'step_1.pb'} to {second}: " in capsys.readouterr().err
+
+
 def test_sql_reads_the_traces_below_a_folder(nested, capsys):
     pytest.importorskip("duckdb")
     assert main(["sql", str(nested), QUERY, "--csv"]) == 0
