@@ -24,7 +24,8 @@ from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._project_options import is_of_project, leave_out, option_text
 from collector.cli._step_files import add_step_files, files_of, load_steps
 from collector.cli._time_arguments import time_window
-from collector.errors import CollectorError
+from collector.errors import CollectorError, InvalidFileError
+from collector.files.path_kinds import exists
 from collector.text import terminal
 from collector.text.progress import progress
 from collector.text.quantities import time_text
@@ -32,6 +33,7 @@ from collector.text.quantities import time_text
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
@@ -103,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         leave_out(arguments, "csv")
     if arguments.csv and len(asked) > 1:
         raise CollectorError(f"{option_text(arguments, 'csv')} prints one answer: choose it with --question")
+    _check_files(arguments.inputs)
     steps: Sequence[Step] = load_steps(files_of(arguments.inputs))
     if not arguments.question and sums_in(steps):
         asked = [each for each in asked if QUESTIONS[each[0]].of_sums] or asked
@@ -112,6 +115,16 @@ def run(arguments: argparse.Namespace) -> int:
     answers = _answers(asked, steps[0] if len(steps) == 1 else steps, window, _clock_options(arguments, asked))
     print_answers(answers, arguments)
     return 0
+
+
+def _check_files(given: Sequence[Path]) -> None:
+    from collector.analysis.questions import ALIASES, QUESTIONS
+
+    for path in given:
+        if (name := str(path)) in QUESTIONS.keys() | ALIASES.keys() and not exists(path):
+            raise InvalidFileError(
+                f"{name}: No such file or directory", f"To ask this question, write --question {name}"
+            )
 
 
 def _clock_options(arguments: argparse.Namespace, asked: list[tuple[str, str]]) -> dict[str, Mapping[int, int] | None]:

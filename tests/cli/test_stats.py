@@ -130,6 +130,20 @@ def test_reports_of_other_tools_are_answered_under_their_names(step, capsys, ali
     assert json.loads(out) == json.loads(json.dumps([expected.to_json()]))
 
 
+@pytest.mark.parametrize("words", [["kernels"], ["STEP", "gpu_gaps"], ["--question", "idle", "kernels", "STEP"]])
+def test_a_question_in_the_place_of_a_file_is_answered_with_its_option(step, capsys, words):
+    name = next(each for each in words if each in ("kernels", "gpu_gaps"))
+    status, out, err = stats(capsys, *(step[0] if word == "STEP" else word for word in words))
+    assert (status, out) == (2, "")
+    assert err == f"collector: {name}: No such file or directory. To ask this question, write --question {name}\n"
+
+
+def test_a_file_may_have_the_name_of_a_question(step, capsys, monkeypatch):
+    monkeypatch.chdir(step[0].parent)
+    step[0].rename("kernels")
+    assert stats(capsys, "kernels", "--question", "devices")[0] == 0
+
+
 def test_csv_is_read_by_a_spreadsheet_and_holds_no_formula(step, capsys):
     path, _ = step
     _, out, _ = stats(capsys, path, "--question", "kernels", "--by", "shape", "--csv")
