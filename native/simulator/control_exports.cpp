@@ -67,6 +67,9 @@ SIMULATOR_EXPORT void* sim_begin_capture(uint32_t stream, void* into) {
 
 SIMULATOR_EXPORT int sim_end_capture() { return Simulator::current().end_capture() ? 0 : -1; }
 
+// For a graph that was built before CUPTI was attached, whose id no other graph has.
+SIMULATOR_EXPORT uint32_t sim_new_graph_id() { return Simulator::current().graphs.new_id(); }
+
 SIMULATOR_EXPORT uint32_t sim_graph_id(void* handle) {
   Simulator& simulator = Simulator::current();
   if (const auto* const graph = simulator.graphs.graph(handle)) return graph->id;

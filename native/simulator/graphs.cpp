@@ -58,6 +58,11 @@ std::vector<GraphNode*> paired_nodes(const Graph& graph, const Graph& other) {
 
 }  // namespace
 
+uint32_t Graphs::new_id() {
+  const threads::MutexLock lock(mutex_);
+  return ++last_id_;
+}
+
 Graph* Graphs::add() {
   const threads::MutexLock lock(mutex_);
   Graph* const graph = graphs_.take();

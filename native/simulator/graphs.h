@@ -52,6 +52,7 @@ struct ExecutableGraph {
 // changed by one thread at a time.
 class Graphs {
  public:
+  uint32_t new_id();
   Graph* add();
   ExecutableGraph* add_executable();
   GraphNode* add_node(Graph& graph);

@@ -483,6 +483,18 @@ def test_degree_launch_for_a_graph_that_was_built_before_the_trace() -> None:
     ]
 
 
+def test_a_graph_without_an_id_beside_captured_ones_has_an_id_of_its_own() -> None:
+    with SimulatedGpu(cuda="13.0") as gpu, collector.trace() as step:
+        with gpu.capture() as graph, collector.annotate("layer1"):
+            gpu.launch("gemm", duration_ns=1_000)
+            gpu.launch("relu", duration_ns=1_000)
+        graph.instantiate()
+        for name in ("old", "older"):
+            gpu.launch_graph([name, name])
+    assert {(kernel.name, kernel.annotation) for kernel in step.recording.kernels} == {("old", ""), ("older", "")}
+    assert len(set(step.recording.kernels.graph_id.tolist())) == 2
+
+
 def test_a_graph_that_was_captured_before_the_trace_and_instantiated_in_it_is_counted() -> None:
     with SimulatedGpu() as gpu:
         graph = captured(gpu)

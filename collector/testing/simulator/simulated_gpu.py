@@ -148,7 +148,6 @@ class SimulatedGpu:
             abort_on_fatal=abort_on_fatal,
             device_name=name.encode(),
         )
-        self._graphs = 0
         self._environment: dict[str, str | None] = {}
         self._loaded: ctypes.CDLL | None = None
 
@@ -410,8 +409,7 @@ class SimulatedGpu:
         """
         self._check_device(device)
         if graph_id is None:
-            self._graphs += 1
-            graph_id = self._graphs
+            graph_id = int(self._library.sim_new_graph_id())
         pairs = [(node, 10_000) if isinstance(node, str) else node for node in nodes]
         activities = (Activity * len(pairs))()
         for activity, (name, _) in zip(activities, pairs, strict=True):

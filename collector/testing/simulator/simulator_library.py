@@ -131,6 +131,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_add_child_graph", ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p]),
         ("sim_add_conditional", ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int]),
         ("sim_end_capture", ctypes.c_int, []),
+        ("sim_new_graph_id", u32, []),
         ("sim_graph_id", u32, [ctypes.c_void_p]),
         ("sim_instantiate", ctypes.c_void_p, [ctypes.c_void_p]),
         ("sim_clone_graph", ctypes.c_void_p, [ctypes.c_void_p]),
