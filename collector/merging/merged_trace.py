@@ -388,6 +388,7 @@ def _survey(
         found.append(_Found(*of, devices, number, bounds, ids, crc32(read.message), *notes, provenance))
         if pattern is not None and rank is not None:
             moments[source.run].append((rank, read.moments(number or 0, pattern)))
+        del read  # before the next file is read
     report_progress("reading", len(sources), len(sources))
     is_asked = pattern is not None and pattern.pattern != COLLECTIVE.pattern
     all_moments = [each for of_run in moments.values() for _, each in of_run]

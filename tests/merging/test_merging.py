@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import weakref
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ import collector
 from collector import CollectorError, InvalidFileError, UnknownFormatError
 from collector.cli import main
 from collector.files.atomic_files import packed
+from collector.merging import merged_trace
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.protos.xplane_pb2 import XSpace
 
@@ -350,6 +352,23 @@ def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path, suffix):
 
     # Twelve times the input is 150 MB as messages; what may grow is a few words for each input.
     assert peak_bytes(12) - peak_bytes(1) < 12_000_000
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_one_input_at_a_time_is_in_memory(write, tmp_path, monkeypatch, align):
+    """Otherwise a merge of files of the same size takes half as much again as one of them."""
+    held = []
+
+    def load_one(path):
+        assert [each for each in held if each() is not None] == []
+        loaded = collector.load(path)
+        held.append(weakref.ref(loaded))
+        return loaded
+
+    monkeypatch.setattr(merged_trace, "load", load_one)
+    paths = [write(f"rank{rank}.pb", step(1000 * rank, names="ncclAllReduce{}")) for rank in range(3)]
+    merged = collector.merge(paths, tmp_path / "all.json", clock_offsets="estimate" if align else None)
+    assert (len(merged.inputs), len(held)) == (3, 6)
 
 
 def test_the_command(write, tmp_path, capsys):
