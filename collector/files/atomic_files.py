@@ -221,6 +221,8 @@ def _as_output_error(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            _check_folder(target, target.parent)  # which names the cause and the remedy
         raise output_error(f"cannot write {target}", error) from error
 
 

@@ -69,6 +69,10 @@ class Command:
     """Options of ``advise``."""
 
 
+_HELP = {"-h", "-help", "--help"}
+"""Words that ask for help, as other commands understand them."""
+
+
 def parse_line(line: str, current: Options) -> Command:
     """Parse a line typed at the prompt.
 
@@ -87,6 +91,8 @@ def parse(words: Sequence[str], current: Options) -> Command:
     if not words:
         return Command("", current)
     name, rest = words[0], list(words[1:])
+    if not _HELP.isdisjoint(words):
+        return Command("help", current, (name,) if name == "advise" else ())
     if name not in COMMANDS:
         raise OptionError(f"no command {name!r}{suggestion(name, list(COMMANDS))}", f"There are {', '.join(COMMANDS)}")
     if name == "help":

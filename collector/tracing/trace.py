@@ -203,6 +203,8 @@ def trace(
 
 def _check_suffix(target: Path, given: str) -> None:
     """Raise `collector.UnknownFormatError` if no format can be written as ``target``, which is ``given`` expanded."""
+    if not given:
+        raise UnknownFormatError("the name of the file is empty", "Give it one, such as step.json")
     if not suffix_of(target.name) and (given.endswith(os.sep) or is_folder(target)):
         raise UnknownFormatError(
             f"{given} is a folder", f"Name a file in it, or add the step to a dataset: trace(dataset={given!r})"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 
 import pytest
 
 import collector
-from collector.files.atomic_files import atomic_write, check_writable, database_error
+from collector.files.atomic_files import atomic_path, atomic_write, check_writable, database_error
 from tests.support.file_permissions import permissions_hold
 
 
@@ -122,6 +123,21 @@ def test_a_link_to_nowhere_is_reported(tmp_path):
         check_writable(tmp_path / "lost.json")
     with pytest.raises(collector.OutputError, match=r"cannot write .*round\.json"):
         check_writable(tmp_path / "round.json")
+
+
+@pytest.mark.parametrize("written", [atomic_write, atomic_path])
+def test_a_folder_that_is_missing_is_named_where_nothing_was_checked_before(written, tmp_path):
+    """As `Step.save` writes; `collector.trace` and the commands check first."""
+    (tmp_path / "file").touch()
+
+    def write(path):
+        with written(path) as opened:
+            if written is atomic_path:
+                opened.write_text("")
+
+    for folder, why in (("no where", "does not exist. Make it first: mkdir -p '"), ("file", "is not a folder")):
+        with pytest.raises(collector.OutputError, match=re.escape(f"{folder} {why}")):
+            write(tmp_path / folder / "t.json")
 
 
 def test_a_pipe_is_written_into(tmp_path):

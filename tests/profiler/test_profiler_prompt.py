@@ -347,3 +347,11 @@ def test_a_recorded_step_begins_with_what_takes_the_gpu_longest(monkeypatch, cap
     names = re.findall(r"^ +(\S+) \(", report, re.MULTILINE)
     order = ["zlarge", "zlarge/k", "small", "small/k2", "small/k", "a_long_loop", "cudaLaunchKernel"]
     assert names == order
+
+
+@pytest.mark.parametrize("words", [["-h"], ["--help"], ["scope", "-h"], ["scope", "-max_depth", "3", "--help"]])
+def test_help_is_asked_for_as_of_other_commands(step, capsys, words):
+    assert main(["prof", str(step), *words]) == 0
+    assert capsys.readouterr().out == commands.help_text()
+    assert main(["prof", str(step), "advise", *words[-1:]]) == 0
+    assert capsys.readouterr().out == commands.help_text(["advise"])

@@ -874,6 +874,11 @@ def test_a_folder_as_the_path_is_answered_with_the_option_for_datasets(tmp_path,
     assert str(raised.value) == f"{tmp_path}/{name} is a folder. {remedy}"
 
 
+def test_an_empty_path_is_no_folder():
+    with pytest.raises(collector.UnknownFormatError, match=r"^the name of the file is empty\. Give it one, such as"):
+        collector.trace("")
+
+
 def test_a_path_that_cannot_be_written_is_reported_before_the_body_and_costs_only_the_file(source, tmp_path):
     warned = []
     session = collector.trace(tmp_path / "absent" / "t.json", source=source)
