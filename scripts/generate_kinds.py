@@ -1140,8 +1140,8 @@ def columns_page(kinds: Kinds) -> str:
         "every table. Where the version of CUPTI has no such field, or the file is older than the column, it is 0.",
         "",
         "`to_arrow()` and `to_pandas()` have the texts instead of their indices (`name` for `name_id`, `payload` for",
-        "`payload_text_id`), and further columns: `duration_ns`, the path of the `annotation` around the launch or call,",
-        "and the `demangled_name` of kernels, whose `name` is the short one.",
+        "`payload_text_id`), and further columns: `duration_ns`, the path of the `annotation` around the launch or",
+        "call, and the `demangled_name` of kernels, whose `name` is the short one.",
         "",
     ]
     for table in kinds.tables:

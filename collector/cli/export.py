@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         default="",
-        help="name of the run of all files (the time at which the first of them began); runs of a dataset keep theirs",
+        help="name of the run of all files (COLLECTOR_RUN, or the time at which the first of them began); runs of a "
+        "dataset keep theirs",
     )
     parser.add_argument(
         "--events",
@@ -88,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace, inputs: Sequence[Path], folder: Path) -> int:
+    from collector.dataset.dataset_writer import run_that_is_named
     from collector.dataset.exports import export_steps
 
     with progress("exporting") as report:
@@ -100,7 +102,7 @@ def _export(arguments: argparse.Namespace, inputs: Sequence[Path], folder: Path)
         written = export_steps(
             inputs,
             folder,
-            run=arguments.run,
+            run=arguments.run or run_that_is_named(),
             label=without_surrogates(arguments.label),
             draw_events=arguments.events,
             on_step=on_step,

@@ -64,10 +64,18 @@ def run_of_this_process(also: Sequence[str] = ()) -> str:
     Args:
         also: further variables of the environment that hold such an id.
     """
-    for name in ("COLLECTOR_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", *also):
-        if (text := os.environ.get(name, "")) not in ("", "none"):
-            return text
-    return f"{run_at(_STARTED_NS)}-{os.getpid()}"
+    stated = _stated("COLLECTOR_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", *also)
+    return stated or f"{run_at(_STARTED_NS)}-{os.getpid()}"
+
+
+def run_that_is_named() -> str:
+    """``COLLECTOR_RUN``, ``""`` where it is not set: for steps that other processes recorded."""
+    return _stated("COLLECTOR_RUN")
+
+
+def _stated(*names: str) -> str:
+    values = (os.environ.get(name, "") for name in names)
+    return next((value for value in values if value not in ("", "none")), "")
 
 
 def run_at(unix_ns: int) -> str:

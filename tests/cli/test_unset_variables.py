@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -127,3 +128,19 @@ def test_every_kind_of_export_fills_in_the_folder(kind, tmp_path, monkeypatch, e
     assert main(["export", "step.gpurec", "--to", kind, "{env:COLLECTOR_TEST_UNSET}"]) == 0
     assert capsys.readouterr().out == "night: 1 step added\n"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["night", "step.gpurec"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "words", "run"),
+    [("night", [], "night"), ("night", ["--run", "day"], "day"), ("none", [], None), ("", [], None)],
+)
+def test_an_export_names_its_run_as_the_variable_of_all_datasets_does(
+    variable, words, run, tmp_path, monkeypatch, example
+):
+    """The error about a run that has the step already gives this advice."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("COLLECTOR_RUN", variable)
+    example.save(tmp_path / "step.gpurec")
+    assert main(["export", "step.gpurec", "--to", "parquet", "runs", *words]) == 0
+    [made] = (tmp_path / "runs" / "steps").iterdir()
+    assert made.name == f"run={run}" if run else re.fullmatch(r"run=\d{8}T\d{6}Z", made.name)
