@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.cli._path_arguments import path_argument
+from collector.files.written_files import opened_with
+from collector.text import terminal
 
 if TYPE_CHECKING:
     import argparse
@@ -33,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     step, what = run_demo(arguments.output, simulate=arguments.simulate)
     print(f"One training-like step on {what}\n")
     print(step.summary())
-    if arguments.output is not None:
-        print(f"\nWrote {arguments.output}")
-        if ".json" in arguments.output.suffixes:
-            print("Open it at https://ui.perfetto.dev or chrome://tracing")
+    if step.path is not None:
+        print(f"\nWrote {terminal.printable(str(step.path))}")
+        if how := opened_with(step.path):
+            print(f"Open it with {how}")
     return 0

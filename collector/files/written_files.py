@@ -20,6 +20,7 @@ _SMALLER = 5
 """The compression ratio from which on the message suggests ``.json.gz``."""
 _SAMPLE_BYTES = 1 << 20
 _OPENED_BY = {
+    ".xplane.pb": "XProf or TensorBoard, which take the folder above plugins/profile",
     ".json": "https://ui.perfetto.dev or chrome://tracing",
     ".pftrace": "https://ui.perfetto.dev",
     ".pb": "collector prof",
@@ -43,13 +44,16 @@ def written(path: Path, *, shown: bool = True, after_s: float | None = None) -> 
         terminal.report(_sentence(path))
 
 
+def opened_with(path: Path) -> str:
+    """The program that opens a file, by its suffix; empty if none is known."""
+    plain = path.name.lower().removesuffix(".gz")
+    return next((how for suffix, how in _OPENED_BY.items() if plain.endswith(suffix)), "")
+
+
 def _sentence(path: Path) -> str:
     num_bytes = path.stat().st_size
     name = path.name.lower()
-    plain = name.removesuffix(".gz")
-    open_with = next((how for suffix, how in _OPENED_BY.items() if plain.endswith(suffix)), "")
-    if plain.endswith(".xplane.pb"):
-        open_with = "XProf or TensorBoard, which take the folder above plugins/profile"
+    open_with = opened_with(path)
     text = f"{path}: {size_text(num_bytes)}" + (f"; open it with {open_with}" if open_with else "")
     if name.endswith(".json"):
         times = _compression(path, num_bytes)

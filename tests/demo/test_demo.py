@@ -37,6 +37,26 @@ def test_the_demo_says_that_it_is_simulated_in_the_terminal_and_in_the_trace(tmp
     assert devices == {*gpu, "/cpu:0", "/cpu:0/waits"}
 
 
+@pytest.mark.filterwarnings("ignore:this is rank 3")
+@pytest.mark.parametrize(
+    ("asked", "written", "opened_with"),
+    [
+        ("t.pftrace", "t.rank3.pftrace", "https://ui.perfetto.dev"),
+        ("t{rank}.json.gz", "t3.json.gz", "https://ui.perfetto.dev or chrome://tracing"),
+        ("t{rank}.html", "t3.html", "a browser"),
+        ("t{rank}.xplane.pb", "t3.xplane.pb", "XProf or TensorBoard, which take the folder above plugins/profile"),
+    ],
+)
+def test_the_demo_names_the_file_that_it_wrote_and_what_opens_it(
+    asked, written, opened_with, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    assert main(["demo", "--simulate", "-o", str(tmp_path / asked)]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [f"Wrote {tmp_path / written}", f"Open it with {opened_with}"]
+    assert (tmp_path / written).exists()
+
+
 def test_without_a_gpu_the_demo_says_why_it_is_simulated(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLLECTOR_LIBCUDA", str(tmp_path / "libcuda.so.1"))
     assert main(["demo"]) == 0
