@@ -23,7 +23,7 @@ from collector.cli._path_arguments import check_names
 from collector.cli._step_files import add_step_files, files_of, without_repeats
 from collector.errors import OutputError
 from collector.files.atomic_files import output_error
-from collector.formats.output_paths import check_placeholders, filled_path
+from collector.formats.output_paths import check_placeholders, filled_path, placeholders_of
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
 from collector.text.progress import progress
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if kind not in _TARGETS:
         raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")
     check_placeholders(folder)
-    if kind != "parquet":  # of a dataset a writer for each rank fills them in
+    if kind != "parquet" or "rank" not in placeholders_of(folder):  # else the writer of each rank fills it in
         folder = filled_path(folder, None)
     optional_package("pyarrow.parquet")
     report_foreign_parquet(arguments.inputs)

@@ -120,7 +120,7 @@ def test_a_dataset_of_many_steps_is_not_named_after_one(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["ndjson", "sqlite"])
+@pytest.mark.parametrize("kind", ["ndjson", "sqlite", "parquet"])
 def test_every_kind_of_export_fills_in_the_folder(kind, tmp_path, monkeypatch, example, capsys):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("COLLECTOR_TEST_UNSET", "night")
