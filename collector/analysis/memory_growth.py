@@ -17,7 +17,7 @@ from collector.analysis.duration_groups import Keys
 from collector.analysis.memory import Lifetimes, allocating_paths, memory_places
 from collector.analysis.named_question import named_question
 from collector.analysis.ranks import run_and_rank
-from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, step_rows
+from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, step_rows, unmarked
 from collector.checked_arguments import switch
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
@@ -216,7 +216,8 @@ def _by_step(recording: Recording, mark: re.Pattern[str]) -> Part:
             )
             evidence.append({"memory_operations": np.unique(row[own][is_known])})
     windows = steps.windows()
-    return Part(rows, windows, evidence, losses, cut_steps((recording, window) for window in windows))
+    notes = cut_steps((recording, window) for window in windows) + unmarked(mark, is_marked=bool(steps.marks))
+    return Part(rows, windows, evidence, losses, notes)
 
 
 def _held_between(times: Numbers, held: Numbers, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
@@ -236,7 +237,7 @@ def _by_op(
     windows: list[tuple[Recording, Window]] = []
     found: dict[tuple[Any, ...], _Growth] = {}
     compared = 0
-    is_alone = len(recordings) == 1
+    is_alone, is_marked = len(recordings) == 1, False
     number_in_group = Counter(groups)
     begun: set[tuple[str, int]] = set()
     for number, (recording, group) in enumerate(zip(recordings, groups, strict=True)):
@@ -245,6 +246,7 @@ def _by_op(
         places, place_of_row = memory_places(recording)
         steps = _Steps.of(recording, mark)
         changes = _Changes.of(recording, lifetimes, place_of_row, steps)
+        is_marked = is_marked or bool(steps.marks)
         has_others = len(steps.names) > 1 or number_in_group[group] > 1
         first = int(first_apart and has_others and (group not in begun or bool(steps.marks)))
         begun.add(group)
@@ -263,7 +265,8 @@ def _by_op(
     evidence = [{"memory_operations": np.unique(np.concatenate(growth.rows))} for growth in found.values()]
     part = Part.ordered(rows, evidence, lambda row: (-row[4], *row[:4]))
     evidence_of_one = part.evidence if is_alone else ()
-    return Part(part.rows, [window for _, window in windows], evidence_of_one, losses, cut_steps(windows))
+    notes = cut_steps(windows) + unmarked(mark, is_marked=is_marked)
+    return Part(part.rows, [window for _, window in windows], evidence_of_one, losses, notes)
 
 
 @dataclass

@@ -44,6 +44,15 @@ def mark_pattern(mark: str) -> re.Pattern[str]:
     return regular_expression("mark", mark, re.IGNORECASE)
 
 
+def unmarked(mark: re.Pattern[str], *, is_marked: bool) -> tuple[str, ...]:
+    """A note where the pattern that was given divides no recording; empty for the pattern that is the default."""
+    if is_marked or mark.pattern == MARK:
+        return ()
+    return (
+        f"No recording is divided: fewer than two annotations have a whole name that mark={mark.pattern!r} matches.",
+    )
+
+
 def mark_rows(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:
     """Rows in `Recording.all_annotations` of the annotations that mark steps, in order of time.
 

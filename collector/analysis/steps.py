@@ -18,7 +18,15 @@ from collector.analysis.evidence import Evidence
 from collector.analysis.named_question import named_question
 from collector.analysis.process_rows import processes_of_calls
 from collector.analysis.ranks import run_and_rank
-from collector.analysis.step_marks import MARK, cut_steps, mark_pattern, path_within, places_launched_in, step_rows
+from collector.analysis.step_marks import (
+    MARK,
+    cut_steps,
+    mark_pattern,
+    path_within,
+    places_launched_in,
+    step_rows,
+    unmarked,
+)
 from collector.analysis.whole_graphs import graph_labels
 from collector.checked_arguments import switch
 from collector.recording.distinct import distinct_codes, grouped_rows
@@ -157,6 +165,7 @@ def _part(
     processes = max((int(processes_of_calls(recording).max(initial=0)) + 1 for recording in recordings), default=1)
     is_marked = any(step.name for step in found)
     notes = [_SEVERAL_PROCESSES.format(processes)] if processes > 1 and is_marked else []
+    notes += unmarked(mark, is_marked=is_marked)
     notes += cut_steps((recordings[step.recording], step.window) for step in found)
     return Part(rows, [step.window for step in found], evidence, notes=notes)
 

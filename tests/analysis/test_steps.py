@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
-from collector.analysis import between, steps
+from collector.analysis import between, memory_growth, steps
 from collector.analysis.steps import modified_z
 from collector.formats.step import Step
 from collector.formats.step_sources import RecordingSource
@@ -163,6 +164,16 @@ def test_marks_inside_of_marks_and_single_marks(build):
     build.annotation("step", 6000, 500, 4)
     assert steps(build.recording())["name"].tolist() == ["step", "step"]
     assert steps(build.recording(), mark="batch .*")["name"].tolist() == ["batch 1", "batch 2"]
+
+
+@pytest.mark.parametrize("ask", [steps, memory_growth, partial(memory_growth, by="op")])
+def test_a_mark_that_no_annotations_have_is_noted(ask, build):
+    build.annotation("epoch 1", 0, 100, 1).annotation("epoch 2", 200, 100, 2)
+    note = "No recording is divided: fewer than two annotations have a whole name that mark={!r} matches."
+    for mark in ("epoch", "nothing"):
+        assert note.format(mark) in ask(build.recording(), mark=mark).notes
+    for given in ({}, {"mark": "epoch .*"}):
+        assert not [each for each in ask(build.recording(), **given).notes if "is divided" in each]
 
 
 def test_a_mark_that_is_no_pattern(build):
