@@ -234,11 +234,25 @@ def test_the_removal_of_the_output_folder_by_the_program_is_reported(tmp_path, o
     assert list(tmp_path.iterdir()) == ([tmp_path / "out"] if is_made_again else [])
 
 
+RUN_UNTIL_END = """
+import os, time
+open("ready", "w").close()
+until = time.monotonic() + 600
+while not os.path.exists("end") and time.monotonic() < until:
+    time.sleep(0.01)
+"""
+"""The end of a program that runs on until the test is over."""
+AWAIT_READY = "while [ ! -e ready ]; do sleep 0.05; done"
+
+
 def test_a_process_without_records_that_runs_on_is_named(tmp_path):
     launch = PYTHON.partition("assert driver.cuLaunchKernel")[0]
-    (tmp_path / "daemon.py").write_text(launch + "import time; time.sleep(3)\n")
-    program = "import os, sys; os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, 'daemon.py'])"
-    done = run("-q", "--", sys.executable, "-c", f"{program}; import time; time.sleep(1)", cwd=tmp_path)
+    (tmp_path / "daemon.py").write_text(launch + RUN_UNTIL_END)
+    program = f"{{ {sys.executable} daemon.py >/dev/null 2>&1 & }}; {AWAIT_READY}"
+    try:
+        done = run("-q", "--", "sh", "-c", program, cwd=tmp_path)
+    finally:
+        (tmp_path / "end").touch()
     assert " is still running, and has written no records so far\n" in done.stderr
 
 
@@ -249,9 +263,13 @@ def test_a_process_of_another_namespace_runs_if_it_is_found_there(tmp_path, runs
     if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode != 0:
         pytest.skip("this machine lets nobody make namespaces of processes")
     launch = PYTHON.partition("assert driver.cuLaunchKernel")[0]
-    (tmp_path / "daemon.py").write_text(launch + f"import os, time; time.sleep({4 if runs_on else 1}); os._exit(0)\n")
+    (tmp_path / "daemon.py").write_text(launch + (RUN_UNTIL_END if runs_on else "import os\n") + "os._exit(0)\n")
     daemon = " ".join([*namespace, sys.executable, "daemon.py"])
-    done = run("-q", "--", "sh", "-c", f"{daemon} & sleep 2", cwd=tmp_path)
+    program = f"{{ {daemon} >/dev/null 2>&1 & }}; {AWAIT_READY}" if runs_on else f"{daemon}; true"
+    try:
+        done = run("-q", "--", "sh", "-c", program, cwd=tmp_path)
+    finally:
+        (tmp_path / "end").touch()
     assert (" 1 is still running" in done.stderr) == runs_on, done.stderr
 
 
