@@ -421,9 +421,9 @@ def test_a_journal_of_a_killed_program_states_the_rank(gpu, tmp_path):
     ("num_bytes", "is_kept"), [pytest.param(0, False, marks=pytest.mark.slow), (100, False), (60_000, True)]
 )
 def test_the_report_of_a_journal_that_broke_off_is_true(tmp_path, num_bytes, is_kept):
-    """The disk is full: the trace cannot be written either, so that the journal is all there is."""
+    """The disk is full: the trace cannot be written either, nor its recording, so that the journal is all there is."""
     program = f"""
-import resource, time, warnings
+import os, resource, time, warnings
 from pathlib import Path
 import collector
 from collector.recording.journal_frames import holds_records
@@ -438,7 +438,7 @@ with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
         while {is_kept} and not holds_records(journal):
             time.sleep(0.01)
         for _ in range(5000):
-            gpu.launch("kernel")
+            gpu.launch(os.urandom(20).hex())  # names that take more than the limit in a recording, too
         gpu.synchronize()
 print(*(warning.message for warning in told), sep="\\n")
 """
