@@ -92,8 +92,9 @@ AT_AN_EDGE = {
     # calls and kernels of one launch, and on a machine that is busy those of many more.
     "early": 500,
     "late": 500,
-    "launches_without_kernel": 1,
     "kernels_without_launch": 1,
+    # One at each edge: the kinds are enabled and disabled while the program is in a launch.
+    "launches_without_kernel": 2,
     "invalid_timestamps": 2,
     "unfinished": 2,
 }
