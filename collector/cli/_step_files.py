@@ -59,7 +59,8 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
             report(f"reading {path.name}", place, len(paths))
             steps.append(load(path).columns_alone())  # the files of all ranks together may exceed the memory
             report(f"reading {path.name}", place + 1, len(paths))
-    report_repeats(given_steps(steps))
+    if len(steps) > 1:
+        report_repeats(given_steps(steps))
     for step in steps:
         if step.warning:
             terminal.report(step.warning)

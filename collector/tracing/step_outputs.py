@@ -83,29 +83,21 @@ class StepOutputs:
             except CollectorError as error:
                 trouble(error, f"the step will not be in the dataset: {error}")
                 self._has_dataset = False
-        path = self._find_path(trouble)
-        if path is None:
-            return
         try:
-            check_writable(path)
+            path = self._find_path()
+            if path is not None:
+                check_writable(path)
         except CollectorError as error:
             trouble(error, f"the trace will not be saved: {error}")
             self._is_writable = False
 
-    def _find_path(self, trouble: Trouble) -> Path | None:
-        """Set `path`; warn once if it differs from the given path."""
+    def _find_path(self) -> Path | None:
+        """Set `path`; warn once if it differs from the given path. Raises `collector.OutputError` if there is none."""
         asked = self._options.path
-        self.path = None
         if asked is not None:
-            try:
-                place = self._directory.anchored(asked)
-                self.path, reason = file_of_this_process(place, self._options.rank, self.number)
-            except OutputError as error:
-                self._is_writable = False
-                trouble(error, f"the trace will not be saved: {error}")
-            else:
-                if reason:
-                    _warn_once(asked, reason)
+            self.path, reason = file_of_this_process(self._directory.anchored(asked), self._options.rank, self.number)
+            if reason:
+                _warn_once(asked, reason)
         return self.path
 
     def save(self, step: TracedStep, streamed: Path | None, trouble: Trouble) -> bool:
@@ -128,7 +120,7 @@ class StepOutputs:
             if self._windows is not None:
                 self._windows.add(step, self.number)
             else:
-                self._write(self.path, step, streamed, trouble)
+                self._write(self.path, step, streamed)
         except Exception as error:
             is_in_memory = self._windows is None and streamed is None
             beside = self._saved_beside(self.path, step) if is_in_memory and isinstance(error, OutputError) else None
@@ -139,9 +131,9 @@ class StepOutputs:
             trouble(error, f"the trace is in {beside} instead: {error}")
         return is_in_dataset
 
-    def _write(self, path: Path, step: TracedStep, streamed: Path | None, trouble: Trouble) -> None:
+    def _write(self, path: Path, step: TracedStep, streamed: Path | None) -> None:
         with FolderLock(self._directory.anchored(path).parent):
-            free_path = self._find_path(trouble)  # again, because another process may have created the file meanwhile
+            free_path = self._find_path()  # again, because another process may have created the file meanwhile
             if free_path is not None and streamed is not None:
                 Conversion(streamed, free_path).wait()
             elif free_path is not None:
@@ -150,7 +142,7 @@ class StepOutputs:
 
     def _saved_beside(self, path: Path, step: TracedStep) -> Path | None:
         """Write the step beside ``path`` as a recording, the smallest file; return it, or None if that fails too."""
-        beside = self._directory.anchored(path.with_name(f"{path.name}.gpurec"))
+        beside = path.with_name(f"{path.name}.gpurec")
         try:
             step.save(beside)
         except OutputError:

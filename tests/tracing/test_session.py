@@ -958,6 +958,15 @@ def test_a_step_whose_file_cannot_be_written_is_in_a_recording_beside_it(source,
     assert files_of(tmp_path) == ["t.pb.gpurec"]
 
 
+def test_a_path_that_is_lost_during_the_step_leaves_a_recording(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACE", "here")
+    session = collector.trace(tmp_path / "{env:PLACE}.pb", source=source, strict=True)
+    with pytest.raises(collector.OutputError, match="the environment variable PLACE is not set"), session:
+        monkeypatch.delenv("PLACE")
+    assert files_of(tmp_path) == ["here.pb.gpurec"]
+    assert session.path == tmp_path / "here.pb.gpurec"
+
+
 @pytest.fixture
 def rank(monkeypatch):
     """Makes this process the given rank of 16, as torchrun does."""
