@@ -23,6 +23,7 @@ from analysis import recording
 
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.database import Database
+from collector.dataset.dataset_folder import tables
 from collector.dataset.step_tables import step_tables
 from collector.recording.recording import Recording
 
@@ -97,16 +98,16 @@ def writing(step: Recording, folder: Path) -> list[str]:
         with DatasetWriter(folder / f"written{next(numbers)}", run="a") as writer:
             writer.write(recording)
 
-    tables: dict[str, Any] = step_tables(step, 0, base_ns)
-    rows = sum(table.num_rows for table in tables.values())
-    shaped = cpu_seconds(lambda: step_tables(step, 0, base_ns))
+    made: dict[str, Any] = step_tables(step, 0, base_ns, tables())
+    rows = sum(table.num_rows for table in made.values())
+    shaped = cpu_seconds(lambda: step_tables(step, 0, base_ns, tables()))
     capture = step.to_capture()
     fresh = [Recording.from_capture(capture)]
     write()  # loads the questions
     fresh = [Recording.from_capture(capture) for _ in range(REPEATS)]  # which remember nothing of an earlier write
     whole = cpu_seconds(write)
     plain = cpu_seconds(
-        lambda: [pyarrow.parquet.write_table(table, folder / f"{name}.parquet") for name, table in tables.items()]
+        lambda: [pyarrow.parquet.write_table(table, folder / f"{name}.parquet") for name, table in made.items()]
     )
     dataset = Dataset(folder / "written0")
     paths = [path for table in dataset.files.by_table for path in dataset.files.of(table)]

@@ -52,7 +52,7 @@ def _facts_of(paths: Sequence[str]) -> Any:
     found = [empty_table(TABLE)]
     for path in paths:
         name = Path(path).name
-        facts = step_facts(collector.load(path).recording, step_number(name) or 0).get(TABLE)
+        facts = step_facts(collector.load(path).recording, step_number(name) or 0, {TABLE}).get(TABLE)
         if facts is not None:
             rank = pa.array([rank_number(set(), None, name) or 0] * len(facts), pa.int32())
             named = facts.add_column(0, "rank", rank).add_column(0, "run", pa.array([""] * len(facts), pa.string()))

@@ -125,8 +125,8 @@ class Database:
             on_step: called with each step that is read.
             draw_events: fill ``trace_events`` also for steps that were not read from a Chrome trace, which takes longer
                 than everything else; see `names_events`.
-            query: the only query that will be asked, if known: the database holds only the tables and views that the
-                query can read, because DuckDB takes longer to make all of them than to answer most queries.
+            query: the only query that will be asked, if known: only the tables and views that it can read are made,
+                because all of them take longer than most queries.
 
         Raises:
             MissingDependencyError: duckdb is not installed.
@@ -145,10 +145,12 @@ class Database:
                 raise InvalidFileError(f"{paths[0]}: {_first_line(error)}") from error
         from collector.dataset.exports import export_steps
 
+        readable = _readable_names(query)
         with tempfile.TemporaryDirectory() as name:
-            export_steps(paths, Path(name, "dataset"), draw_events=draw_events, on_step=on_step)
+            folder = Path(name, "dataset")
+            export_steps(paths, folder, draw_events=draw_events, on_step=on_step, only=readable)
             connection = duckdb.connect()
-            _fill(connection, Dataset(Path(name, "dataset")), _readable_names(query))
+            _fill(connection, Dataset(folder), readable)
         return cls(connection)
 
     @classmethod

@@ -37,7 +37,7 @@ from collector.runtime.optional_packages import optional_package
 from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
     from types import TracebackType
 
     import pyarrow as pa
@@ -96,6 +96,8 @@ class DatasetWriter:
         rank: the rank of the traced process.
         label: a text about the run, by default that of its first step; the first writer's is kept.
         known: columns of the tables ``runs`` and ``ranks`` with the values that another file or dataset states.
+        only: the names of the tables that are written beside ``runs``, ``ranks`` and ``steps``, by default of all; a
+            dataset without some is one for a query, and no step can be read from it.
 
     Raises:
         MissingDependencyError: pyarrow is not installed.
@@ -113,6 +115,7 @@ class DatasetWriter:
         rank: int = 0,
         label: str = "",
         known: Known | None = None,
+        only: Set[str] | None = None,
     ) -> None:
         rank = whole_number("rank", rank, least=0)
         for argument, value in (("run", run), ("label", label)):
@@ -123,6 +126,7 @@ class DatasetWriter:
         self._rank = rank
         self._label = label
         self._known = known or {}
+        self._only = tables().keys() if only is None else only
         make_dataset(self._folder)
         self._pending: dict[str, list[pa.Table]] = {}
         self._num_pending = 0
@@ -191,13 +195,14 @@ class DatasetWriter:
             self._base_ns = self._base_of_run(recording)
             self._write_rank(recording)
         with shared_values():
-            found = step_tables(recording, number, self._base_ns) | step_facts(recording, number)
-        if (args := args_table(recording, number)) is not None:
+            found = step_tables(recording, number, self._base_ns, self._only)
+            found |= step_facts(recording, number, self._only)
+        if ARGS.name in self._only and (args := args_table(recording, number)) is not None:
             found[ARGS.name] = args
-        if (counters := counters_table(recording, number, self._base_ns)) is not None:
+        if COUNTERS.name in self._only and (counters := counters_table(recording, number, self._base_ns)) is not None:
             found[COUNTERS.name] = counters
         for table, rows in copied.items():
-            if rows.num_rows:
+            if rows.num_rows and table in self._only:
                 steps = np.full(rows.num_rows, number, np.int64)
                 found[table] = table_of(tables()[table], {**_columns(rows), STEP.name: steps})
         found[STEPS.name] = steps_row(recording, number, self._base_ns, without_surrogates(name))

@@ -22,7 +22,7 @@ from collector.recording.schema import SCHEMA
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
     from pathlib import Path
 
     import pyarrow as pa
@@ -59,6 +59,7 @@ def export_steps(
     label: str = "",
     draw_events: bool = False,
     on_step: Callable[[Step], None] = lambda step: None,
+    only: Set[str] | None = None,
 ) -> int:
     """Add the steps in files to a dataset; return their number.
 
@@ -75,6 +76,7 @@ def export_steps(
         draw_events: fill ``trace_events`` with the events of a Chrome trace of each step; steps that were read from
             such a trace have the events of their file in any case.
         on_step: called with each step after it was read.
+        only: the names of the tables that are written, by default of all; see `DatasetWriter`.
 
     Raises:
         CollectorError: a file cannot be read, or the dataset cannot be written.
@@ -82,13 +84,13 @@ def export_steps(
     writers: dict[tuple[str, int], DatasetWriter] = {}
     written = 0
     with ExitStack() as opened:
-        for each in _read_ahead(_steps_in(paths), on_step):
+        for each in _read_ahead(_steps_in(paths, only), on_step):
             recording = each.step.recording
             if not each.run:  # the steps of all files are one run
                 run = run or run_at(recording.clock.cupti_start_ns + recording.clock.offset_ns)
             place = (each.run or run, each.rank)
             if place not in writers:
-                writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label, known=each.known)
+                writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label, known=each.known, only=only)
                 writers[place] = opened.enter_context(writer)
             copied = {**each.copied}
             if draw_events and TRACE_EVENTS.name not in copied:
@@ -115,7 +117,7 @@ def _read_ahead(steps: Iterator[_StepToWrite], on_step: Callable[[Step], None]) 
     yield from held
 
 
-def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
+def _steps_in(paths: Sequence[Path], only: Set[str] | None) -> Iterator[_StepToWrite]:
     """The steps of datasets, which have numbers, and then those of files, which may be counted after them."""
     files = []
     for path in paths:
@@ -131,7 +133,7 @@ def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
         step = load(path)
         rank = rank_of(step) or 0
         number = step_number(path.name) if are_numbered else None
-        events = events_of_file(step)
+        events = events_of_file(step) if only is None or TRACE_EVENTS.name in only else None
         copied = {} if events is None else {TRACE_EVENTS.name: events}
         known = {} if step.world_size is None else {RUNS.name: {"world_size": step.world_size}}
         yield _StepToWrite("", rank, number, path.name, step, copied, known)

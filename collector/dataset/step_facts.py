@@ -22,6 +22,8 @@ from collector.recording.recording import Recording
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     import pyarrow as pa
 
     from collector.analysis.answer import Answer
@@ -79,12 +81,20 @@ def columns_of_facts() -> dict[str, dict[str, str]]:
     return {name: {each.name: _TYPES[UNITS[each.unit].dtype] for each in columns} for name, columns in stored.items()}
 
 
-def step_facts(recording: Recording, step: int) -> dict[str, pa.Table]:
-    """The tables of facts about a step that have rows; NaN, which stands for what is not known, is NULL."""
+def step_facts(recording: Recording, step: int, names: Container[str]) -> dict[str, pa.Table]:
+    """The tables of facts about a step that have rows; NaN, which stands for what is not known, is NULL.
+
+    Args:
+        recording: the recording of one step.
+        step: the step's number.
+        names: the names of the tables that are made.
+    """
     pa = optional_package("pyarrow")
     found = {}
     with shared_values():
         for table in fact_tables():
+            if table.name not in names:
+                continue
             answer = answer_of(table.name, recording)
             if len(answer):
                 columns: dict[str, Any] = {

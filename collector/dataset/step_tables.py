@@ -29,6 +29,8 @@ from collector.recording.working_devices import WORKING_DEVICES
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     import numpy.typing as npt
     import pyarrow as pa
 
@@ -44,7 +46,7 @@ ENVIRONMENT = (
 _CLASSES = ["compute", "communication"]
 
 
-def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.Table]:
+def step_tables(recording: Recording, step: int, base_ns: int, names: Container[str]) -> dict[str, pa.Table]:
     """The tables of a recording that have rows, by their names in a dataset.
 
     Rows that a recording sets apart are left out, as in every answer; its ledger counts them. All annotations are
@@ -54,10 +56,13 @@ def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.T
         recording: the recording of one step.
         step: the step's number.
         base_ns: Unix time from which times are counted.
+        names: the names of the tables that are made.
     """
     found = {}
     shift = recording.clock.offset_ns - base_ns
     for table in RECORDED_TABLES:
+        if table.name not in names:
+            continue
         rows = recording.all_annotations if table.recorded == "annotations" else getattr(recording, table.recorded)
         if len(rows):
             columns = _computed(recording, table, rows) | _recorded(table, rows, shift)

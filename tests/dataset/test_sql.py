@@ -17,8 +17,9 @@ from collector.errors import CollectorError, InvalidFileError
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
 
-from collector.dataset import Dataset, DatasetWriter
+from collector.dataset import Dataset, DatasetWriter, step_facts, step_tables
 from collector.dataset.database import Database
+from collector.dataset.dataset_folder import tables
 from collector.dataset.view_files import view_texts
 
 
@@ -202,6 +203,30 @@ def test_files_of_steps_are_asked_without_a_dataset(example, tmp_path):
     with Database.of([tmp_path / "step_2.gpurec", tmp_path / "step_10.gpurec"]) as database:
         found = database.sql("select step, count(*) from kernels group by step order by step")
     assert rows(found) == [(2, 7), (10, 7)]
+
+
+@pytest.mark.medium
+def test_a_query_over_files_makes_nothing_that_it_does_not_read(example, tmp_path, monkeypatch):
+    example.save(path := tmp_path / "step.gpurec")
+    answered, built = [], []
+    answer_of, table_of = step_facts.answer_of, step_tables.table_of
+    monkeypatch.setattr(step_facts, "answer_of", lambda name, *of: answered.append(name) or answer_of(name, *of))
+    monkeypatch.setattr(step_tables, "table_of", lambda table, *of: built.append(table.name) or table_of(table, *of))
+    query = "select count(*) from answer_overlap, copies"
+    with Database.of([path], query=query, draw_events=False) as database:
+        database.sql(query)
+    assert answered == ["step_overlap"]
+    assert built == ["copies", "steps"]
+
+
+@pytest.mark.slow
+def test_every_table_and_view_of_a_file_alone_is_as_among_all(example, tmp_path):
+    example.save(path := tmp_path / "step.gpurec")
+    with Database.of([path]) as database:
+        for name in (*tables(), *view_texts("duckdb")):
+            query = f'select * from "{name}" order by all'
+            with Database.of([path], query=query) as own:
+                assert repr(rows(own.sql(query))) == repr(rows(database.sql(query))), name
 
 
 @pytest.mark.parametrize(
