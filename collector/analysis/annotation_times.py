@@ -9,7 +9,7 @@ import numpy as np
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.named_question import named_question
 
 if TYPE_CHECKING:
@@ -64,6 +64,5 @@ def _part(recording: Recording, by: str) -> Part:
     else:
         paths, index = annotation_paths(recording)
         keys = Keys.of(index[: len(table)], paths.__getitem__)  # the step's own annotations come first
-    groups = duration_groups([keys], np.maximum(table.duration_ns, 0))
-    rows = [(*group.key, group.num_rows, *group[3:]) for group in groups]
-    return Part(rows, (), [{"annotations": group.rows} for group in groups])
+    groups = DurationGroups([keys], np.maximum(table.duration_ns, 0))
+    return Part(groups.named_keys([_KEYS[by]]) | groups.figures(), (), groups.evidence("annotations"))

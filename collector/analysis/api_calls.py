@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.named_question import named_question
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import RUNTIME_DOMAIN
@@ -49,7 +51,7 @@ def _part(recording: Recording) -> Part:
     table = recording.api_calls
     names = Keys.of(table.name_id, lambda name: plain_api_name(table.text(name)))
     domains = Keys.of(table.domain == RUNTIME_DOMAIN, lambda of_runtime: "runtime" if of_runtime else "driver")
-    groups = duration_groups([names, domains], table.duration_ns)
-    failed = table.return_value != 0
-    rows = [(*each.key, each.num_rows, int(failed[each.rows].sum()), *each[3:]) for each in groups]
-    return Part(rows, (), [{"api_calls": each.rows} for each in groups])
+    groups = DurationGroups([names, domains], table.duration_ns)
+    errors = groups.reduced(np.add, (table.return_value != 0).astype(np.int64))
+    columns = groups.named_keys(QUESTION.columns[:2]) | groups.figures() | {"errors": errors}
+    return Part(columns, (), groups.evidence("api_calls"))

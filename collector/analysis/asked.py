@@ -171,7 +171,8 @@ class Question:
 
     def _values(self, part: Part) -> dict[str, npt.NDArray[Any]]:
         if not isinstance(part.rows, Sequence):
-            return {column.name: part.rows[column.name] for column in self.columns}
+            columns = {column: part.rows[column.name] for column in self.columns}
+            return {each.name: values if len(values) else values_of([], each.unit) for each, values in columns.items()}
         return {
             column.name: values_of([row[place] for row in part.rows], column.unit)
             for place, column in enumerate(self.columns)

@@ -18,8 +18,7 @@ from collector.analysis.activities import WorkClass, repetitions
 from collector.analysis.annotation_paths import OP
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question, question_by
-from collector.analysis.device_times import ratio
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.evidence import Evidence, one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
 from collector.analysis.named_question import named_question
@@ -255,25 +254,26 @@ def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
             "duration_ns": found.duration_ns,
         }
         return Part(columns, windows, one_row_of_each(_TABLES, found.tables, found.rows), losses)
-    kinds = Keys(list(KINDS), found.kinds)
+    kinds = Keys.of_values(list(KINDS), found.kinds)
     keys = {
         "kind": lambda: [kinds],
         "name": lambda: [kinds, found.names(recording)],
         "op": lambda: [found.ops(recording), kinds],
     }[by]()
-    whole_ns = int(found.duration_ns.sum())
-    groups = duration_groups(keys, found.duration_ns)
-    rows = [(*each.key, each.num_rows, each.total_ns, ratio(each.total_ns, whole_ns), each.max_ns) for each in groups]
+    groups = DurationGroups(keys, found.duration_ns)
+    counted_by = QUESTIONS[by].columns[: len(keys)]
+    columns = groups.named_keys(counted_by) | groups.figures()
+    columns |= {"segments": groups.num_rows, "longest_ns": groups.max_ns}
 
     def rows_of(row: int) -> dict[str, Numbers]:
-        own = groups[row].rows
+        own = groups.rows(row)
         return {
             name: np.sort(found.rows[own[chosen]])
             for place, name in enumerate(_TABLES)
             if (chosen := found.tables[own] == place).any()
         }
 
-    return Part(rows, windows, Evidence(len(groups), rows_of), losses)
+    return Part(columns, windows, Evidence(len(groups), rows_of), losses)
 
 
 @shared

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.analysis.evidence import Evidence
 from collector.recording.distinct import distinct_codes, grouped_rows
 from collector.recording.first_rows import distinct_rows
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
+
+    from collector.analysis.answer import Column
 
     Numbers = npt.NDArray[np.int64]
 
@@ -42,53 +45,108 @@ class Keys(NamedTuple):
         """Texts such as ``8,1,1`` from several columns of numbers."""
         first, codes = distinct_rows(axes)
         shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
-        return cls([",".join(map(str, shape)) for shape in shapes], codes)
+        return cls.of_values([",".join(map(str, shape)) for shape in shapes], codes)
 
-    def column(self) -> npt.NDArray[np.object_]:
+    def array(self) -> npt.NDArray[Any]:
+        """The distinct values: numbers or, as objects, texts."""
+        are_numbers = bool(self.values) and isinstance(self.values[0], int)
+        return np.array(self.values, None if are_numbers else object)
+
+    def column(self) -> npt.NDArray[Any]:
         """The value of each row."""
-        return np.array(self.values, object)[self.codes]
+        return self.array()[self.codes]
 
 
-class DurationGroup(NamedTuple):
-    """The rows of one key."""
+class DurationGroups:
+    """Rows grouped by their keys, longest total first; groups with equal totals are in order of their keys.
 
-    key: tuple[Any, ...]
-    rows: Numbers
-    num_rows: int
-    total_ns: int
-    min_ns: int
-    median_ns: int
-    """The lower middle duration where their number is even."""
-    max_ns: int
-
-
-def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[DurationGroup]:
-    """The rows grouped by their keys, longest total first; groups with equal totals are in order of their keys.
-
-    Args:
-        keys: the columns that make up a key.
-        durations: the duration of each row, ns.
+    Every figure is a column with a value for each group, because the groups may be as many as the rows.
     """
-    order, bounds = grouped_rows(*_combined(keys, len(durations)))
-    if not len(order):
-        return []
-    is_filled = bounds[1:] > bounds[:-1]
-    begins, ends = bounds[:-1][is_filled], bounds[1:][is_filled]
-    firsts = order[begins]
-    named = [[column.values[code] for code in column.codes[firsts].tolist()] for column in keys]
-    spent = durations[order]
-    figures = [reduce.reduceat(spent, begins).tolist() for reduce in (np.add, np.minimum, np.maximum)]
-    groups = [
-        DurationGroup(key, order[begin:end], end - begin, total, least, lower_median(spent[begin:end]), most)
-        for key, begin, end, total, least, most in zip(
-            zip(*named, strict=True) if keys else [()],
-            begins.tolist(),
-            ends.tolist(),
-            *figures,
-            strict=True,
-        )
-    ]
-    return sorted(groups, key=lambda group: (-group.total_ns, group.key))
+
+    keys: list[npt.NDArray[Any]]
+    """For each column of keys the value of each group."""
+    num_rows: Numbers
+    total_ns: Numbers
+    min_ns: Numbers
+    median_ns: Numbers
+    """The lower middle duration where the number of rows is even."""
+    max_ns: Numbers
+
+    def __init__(self, keys: Sequence[Keys], durations: npt.NDArray[Any]) -> None:
+        """Group rows.
+
+        Args:
+            keys: the columns that make up a key.
+            durations: the duration of each row, ns.
+        """
+        self._order, bounds = grouped_rows(*_combined(keys, len(durations)))
+        is_filled = bounds[1:] > bounds[:-1]
+        self._begins, counts = bounds[:-1][is_filled], np.diff(bounds)[is_filled]
+        self._sorted = np.arange(len(counts))  # which lets `reduced` answer for the order of groups
+        codes = [column.codes[self._order[self._begins]] for column in keys]
+        totals = self.reduced(np.add, durations)
+        self._sorted = np.lexsort((*reversed(codes), ~totals))
+        self.keys = [column.array()[own[self._sorted]] for column, own in zip(keys, codes, strict=True)]
+        self.num_rows = counts[self._sorted]
+        self.total_ns = totals[self._sorted]
+        self.min_ns = self.reduced(np.minimum, durations)
+        self.median_ns = _lower_medians(durations[self._order], self._begins, counts)[self._sorted]
+        self.max_ns = self.reduced(np.maximum, durations)
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def reduced(self, reduce: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """For each group the sum, minimum or the like of the values of its rows, along the last axis of ``values``."""
+        ordered = values[..., self._order]
+        if not len(self):
+            return ordered
+        found: npt.NDArray[Any] = reduce.reduceat(ordered, self._begins, axis=-1)[..., self._sorted]
+        return found
+
+    def first_rows(self) -> Numbers:
+        """The first row of each group."""
+        return self._order[self._begins[self._sorted]]
+
+    def named_keys(self, columns: Sequence[Column]) -> dict[str, npt.NDArray[Any]]:
+        """The keys as columns of an answer."""
+        return {column.name: values for column, values in zip(columns, self.keys, strict=True)}
+
+    def figures(self) -> dict[str, npt.NDArray[Any]]:
+        """The number of rows of each group and its times, as answers name them; its share is that of all durations."""
+        whole = int(self.total_ns.sum())
+        return {
+            "count": self.num_rows,
+            "total_ns": self.total_ns,
+            "share": self.total_ns / whole if whole else np.zeros(len(self)),
+            "min_ns": self.min_ns,
+            "median_ns": self.median_ns,
+            "max_ns": self.max_ns,
+        }
+
+    def rows(self, group: int) -> Numbers:
+        """The rows of one group, in order."""
+        begin = self._begins[self._sorted[group]]
+        return self._order[begin : begin + self.num_rows[group]]
+
+    def group_of_rows(self) -> Numbers:
+        """The group of each row."""
+        groups = np.zeros(len(self._order), np.int64)
+        places = np.argsort(self._sorted)  # of the groups in the order of their rows
+        groups[self._order] = np.repeat(places, self.num_rows[places])
+        return groups
+
+    def evidence(self, table: str) -> GroupEvidence:
+        """The rows of each group as evidence, if the rows are those of a table."""
+        return GroupEvidence(self, table)
+
+
+class GroupEvidence(Evidence):
+    """The rows of groups, which are those of a table."""
+
+    def __init__(self, groups: DurationGroups, table: str) -> None:
+        super().__init__(len(groups), lambda group: {table: groups.rows(group)})
+        self.groups, self.table = groups, table
 
 
 def _combined(keys: Sequence[Keys], length: int) -> tuple[Numbers, int]:
@@ -107,6 +165,21 @@ def _combined(keys: Sequence[Keys], length: int) -> tuple[Numbers, int]:
 
 _FEW = 1 << 16
 """Up to this many possible combinations, and up to the number of rows, the numbers may have gaps."""
+
+
+_ROWS_OF_MANY = 32
+"""The mean number of rows of a group from which on a call for each takes less time than sorting all rows."""
+
+
+def _lower_medians(spent: npt.NDArray[Any], begins: Numbers, counts: Numbers) -> npt.NDArray[Any]:
+    """The lower median of each group, given the durations group after group."""
+    if len(spent) >= _ROWS_OF_MANY * len(counts):
+        pairs = zip(begins.tolist(), counts.tolist(), strict=True)
+        return np.array([lower_median(spent[begin : begin + count]) for begin, count in pairs], np.int64)
+    groups = np.repeat(np.arange(len(counts)), counts)
+    ordered = spent[np.lexsort((spent, groups))]
+    medians: npt.NDArray[Any] = ordered[begins + (counts - 1) // 2]
+    return medians
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from collector.analysis.activities import Activities, whole_graph_rows
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.evidence import Evidence
 from collector.analysis.named_question import named_question
 from collector.recording.cupti_enums import GRAPH_DEGREES, GRAPH_INSTANTIATED
@@ -107,34 +107,30 @@ def _part(recording: Recording) -> Part:
     names = dict(zip(ids.tolist(), recording.graph_launches[first].names(), strict=True))
     changes = recording.graph_changes[recording.graph_changes.graph_change == GRAPH_INSTANTIATED]
     sources = dict(zip(changes.graph_id.tolist(), changes.original_graph_id.tolist(), strict=True))
-    groups = duration_groups([Keys.of(launches.device_id), Keys.of(launches.graph_id)], launches.duration_ns)
-    rows = []
-    for group in groups:
-        busy = launches.busy_ns[group.rows]
-        rows.append(
-            (
-                *group.key,
-                names.get(group.key[1], ""),
-                sources.get(group.key[1], 0),
-                group.num_rows,
-                int(launches.activities[group.rows].max()),
-                group.total_ns,
-                group.median_ns,
-                group.max_ns,
-                busy.sum() / group.total_ns if group.total_ns and (busy != _NOT_KNOWN).all() else np.nan,
-                GRAPH_DEGREES[min(int(launches.degree[group.rows].max()), len(GRAPH_DEGREES) - 1)],
-            )
-        )
+    groups = DurationGroups([Keys.of(launches.device_id), Keys.of(launches.graph_id)], launches.duration_ns)
+    graph_ids = groups.keys[1].tolist()
+    busy_ns, least_busy_ns = (groups.reduced(reduce, launches.busy_ns) for reduce in (np.add, np.minimum))
+    has_share = (least_busy_ns != _NOT_KNOWN) & (groups.total_ns != 0)
+    degrees = np.minimum(groups.reduced(np.maximum, launches.degree), len(GRAPH_DEGREES) - 1)
+    columns = groups.named_keys(QUESTION.columns[:2]) | groups.figures()
+    columns |= {
+        "name": np.array([names.get(graph_id, "") for graph_id in graph_ids], object),
+        "source_id": np.array([sources.get(graph_id, 0) for graph_id in graph_ids], np.int64),
+        "launches": groups.num_rows,
+        "activities": groups.reduced(np.maximum, launches.activities),
+        "busy_share": np.where(has_share, busy_ns, np.nan) / np.where(has_share, groups.total_ns, 1),
+        "annotated": np.array(GRAPH_DEGREES, object)[degrees],
+    }
 
     def evidence(row: int) -> dict[str, Numbers]:
-        own = groups[row].rows
+        own = groups.rows(row)
         traced = [order[bounds[launch] : bounds[launch + 1]] for launch in own[own < num_traced].tolist()]
         found = nodes.at(np.concatenate(traced)).rows_by_table() if traced else {}
         whole = whole_rows[own[own >= num_traced] - num_traced]
         return {**found, "graph_launches": whole} if len(whole) else found
 
     notes = (counted(_UNKNOWN, num_unknown),) if num_unknown else ()
-    return Part(rows, (), Evidence(len(rows), evidence), notes=notes)
+    return Part(columns, (), Evidence(len(groups), evidence), notes=notes)
 
 
 def _from_nodes(nodes: Activities, launch_of: Numbers, order: Numbers, bounds: Numbers) -> _Launches:

@@ -18,8 +18,8 @@ from collector.analysis.activities import Activities, by_device, step_window
 from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.duration_groups import Keys, duration_groups
-from collector.analysis.evidence import activities_of, one_row_of_each
+from collector.analysis.duration_groups import DurationGroups, Keys
+from collector.analysis.evidence import Evidence, activities_of, one_row_of_each
 from collector.analysis.host_waits import launches_by_thread, thread_waits, wait_rows
 from collector.analysis.named_question import named_question
 from collector.analysis.process_rows import processes_beside, processes_of_overheads
@@ -191,8 +191,8 @@ def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_
 
     def ask(recording: Recording) -> Part:
         windows: list[Window] = []
-        rows: list[tuple[Any, ...]] = []
-        evidence: list[dict[str, Numbers]] = []
+        columns: dict[str, list[npt.NDArray[Any]]] = {column.name: [] for column in OPS.columns}
+        grouped: list[tuple[_Gaps, DurationGroups]] = []
         for device, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
             ended = gaps.all_that_ended()
@@ -202,11 +202,21 @@ def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_
             codes = np.full(len(gaps.starts), keys.codes[-1])
             if len(ended.firsts):
                 codes[gaps.ended_by_row >= 0] = np.minimum.reduceat(keys.codes[:-1], ended.firsts)
-            for each in duration_groups([Keys(keys.values, codes)], gaps.ends - gaps.starts):
-                own_times = gaps.times[:, each.rows].sum(axis=1).tolist()
-                rows.append((device, *each.key, each.num_rows, each.total_ns, *own_times))
-                evidence.append(gaps.rows_that_ended(each.rows))
-        return Part(rows, windows, evidence)
+            groups = DurationGroups([Keys(keys.values, codes)], gaps.ends - gaps.starts)
+            grouped.append((gaps, groups))
+            figures = (groups.num_rows, groups.total_ns, *groups.reduced(np.add, gaps.times))
+            own = (np.full(len(groups), device), *groups.keys, *figures)
+            for name, values in zip(columns, own, strict=True):
+                columns[name].append(values)
+        firsts = np.cumsum([0, *(len(groups) for _, groups in grouped)])
+
+        def rows_of(row: int) -> dict[str, Numbers]:
+            place = int(np.searchsorted(firsts, row, side="right")) - 1
+            gaps, groups = grouped[place]
+            return gaps.rows_that_ended(groups.rows(row - int(firsts[place])))
+
+        joined = {name: np.concatenate(parts) if parts else np.zeros(0) for name, parts in columns.items()}
+        return Part(joined, windows, Evidence(int(firsts[-1]), rows_of))
 
     return OPS.ask(steps, ask)
 

@@ -12,7 +12,7 @@ from collector.analysis.annotation_paths import OP
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by, sums_in
 from collector.analysis.device_times import ratio
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.kernel_keys import kernel_names
 from collector.analysis.named_question import named_question
 from collector.analysis.stream_numbers import STREAM_COLUMNS, stream_name_keys
@@ -130,21 +130,9 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
 
 
 def _part(recording: Recording, by: str) -> Part:
-    durations = recording.kernels.duration_ns
-    whole = int(durations.sum())
-    groups = duration_groups(_keys(recording, by), durations)
-    rows = [
-        (
-            *each.key,
-            each.num_rows,
-            each.total_ns,
-            ratio(each.total_ns, whole),
-            *each[4:],
-            use,
-        )
-        for each, use in zip(groups, tensor_core_uses_of_groups(recording, groups), strict=True)
-    ]
-    return Part(rows, (), [{"kernels": each.rows} for each in groups])
+    groups = DurationGroups(_keys(recording, by), recording.kernels.duration_ns)
+    uses = {"tensor_cores": tensor_core_uses_of_groups(recording, groups)}
+    return Part(groups.named_keys(KEYS[by]) | groups.figures() | uses, (), groups.evidence("kernels"))
 
 
 def _sums_part(sums: CallSums, by: str) -> Part:

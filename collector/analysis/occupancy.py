@@ -9,7 +9,7 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_limits import THREADS_PER_WARP, device_limits
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.kernel_keys import kernel_names
 from collector.analysis.named_question import named_question
 from collector.recording.first_rows import distinct_rows
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
+    Texts = npt.NDArray[np.object_]
 
 UNKNOWN_DEVICE = "unknown: the device's attributes are not recorded"
 UNKNOWN_SHAPE = "unknown: the launch shape is not recorded"
@@ -76,7 +77,7 @@ def occupancy(steps: Asked) -> Answer:
 
 def _part(recording: Recording) -> Part:
     kernels = recording.kernels
-    groups = duration_groups(
+    groups = DurationGroups(
         [
             Keys.of(kernels.device_id),
             kernel_names(recording),
@@ -86,15 +87,9 @@ def _part(recording: Recording) -> Part:
         ],
         kernels.duration_ns,
     )
-    firsts = np.array([group.rows[0] for group in groups], np.int64)
-    figures, limiter, limits = _figures(recording, _launched(recording, firsts))
-    rows = [
-        (*group.key, group.num_rows, group.total_ns, at_once, limiter[place], *others, limits[place])
-        for place, (group, (at_once, *others)) in enumerate(
-            zip(groups, zip(*(figures[name].tolist() for name in _FIGURES), strict=True), strict=True)
-        )
-    ]
-    return Part(rows, (), [{"kernels": group.rows} for group in groups])
+    figures, texts = _figures(recording, _launched(recording, groups.first_rows()))
+    columns = groups.named_keys(QUESTION.columns[: len(groups.keys)]) | groups.figures() | figures | texts
+    return Part(columns, (), groups.evidence("kernels"))
 
 
 def occupancy_of_kernels(recording: Recording) -> Floats:
@@ -144,8 +139,8 @@ def _shared_bytes(kernels: Table) -> Numbers:
     return num_bytes
 
 
-def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Floats], list[str], list[str]]:
-    """For each launch shape its figures, the resource that limits it, and the source of the device's limits."""
+def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Floats], dict[str, Texts]]:
+    """For each launch shape its figures, and its texts: the limiting resource, the source of the device's limits."""
     count = len(launched.device_ids)
     figures = {name: np.full(count, np.nan) for name in _FIGURES}
     limiter, source = np.full(count, "", object), np.full(count, UNKNOWN_DEVICE, object)
@@ -162,7 +157,7 @@ def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Float
         own, least = own[least > 0], least[least > 0]
         for name, values in kernel_occupancy(limits, threads[own], blocks[own], least).items():
             figures[name][own] = values
-    return figures, limiter.tolist(), source.tolist()
+    return figures, {"limiter": limiter, "limits": source}
 
 
 def kernel_occupancy(

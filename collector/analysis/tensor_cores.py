@@ -9,21 +9,17 @@ import numpy as np
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, question_by
-from collector.analysis.device_times import ratio
-from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.duration_groups import DurationGroups, Keys
 from collector.analysis.kernel_keys import kernel_names
 from collector.analysis.named_question import named_question
 from collector.analysis.shared_values import shared
 from collector.recording.kernel_names import CACHED_NAMES, demangle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
-    from collector.analysis.duration_groups import DurationGroup
     from collector.recording.recording import Recording
 
 USES = YES, UNKNOWN, NO_EVIDENCE = "yes", "unknown", "no evidence"
@@ -109,23 +105,22 @@ def tensor_core_uses(recording: Recording) -> npt.NDArray[np.int8]:
     return of_kernels
 
 
-def tensor_core_uses_of_groups(recording: Recording, groups: Sequence[DurationGroup]) -> list[str]:
+def tensor_core_uses_of_groups(recording: Recording, groups: DurationGroups) -> npt.NDArray[np.object_]:
     """The use that the names of the kernels of each group state; unknown where they differ."""
-    if not groups:
-        return []
-    uses = tensor_core_uses(recording)[np.concatenate([group.rows for group in groups])]
-    begins = np.cumsum([0, *(group.num_rows for group in groups[:-1])])
-    firsts, lasts = (reduce.reduceat(uses, begins).tolist() for reduce in (np.minimum, np.maximum))
-    return [USES[first] if first == last else UNKNOWN for first, last in zip(firsts, lasts, strict=True)]
+    uses = tensor_core_uses(recording)
+    firsts, lasts = (groups.reduced(reduce, uses) for reduce in (np.minimum, np.maximum))
+    return np.array(USES, object)[np.where(firsts == lasts, firsts, USES.index(UNKNOWN))]
 
 
 def _part(recording: Recording, by: str) -> Part:
     kernels = recording.kernels
-    uses = Keys(list(USES), tensor_core_uses(recording).astype(np.int64))
+    uses = Keys.of_values(USES, tensor_core_uses(recording).astype(np.int64))
     names = [kernel_names(recording)] if by == "name" else []
-    groups = duration_groups([uses, *names], kernels.duration_ns)
-    if by == "use":
-        groups.sort(key=lambda group: USES.index(group.key[0]))
-    whole = sum(group.total_ns for group in groups)
-    rows = [(*group.key, group.num_rows, group.total_ns, ratio(group.total_ns, whole)) for group in groups]
-    return Part(rows, (), [{"kernels": group.rows} for group in groups])
+    groups = DurationGroups([uses, *names], kernels.duration_ns)
+    columns = groups.named_keys([_USE, _NAME][: len(groups.keys)]) | groups.figures()
+    evidence = groups.evidence("kernels")
+    if by == "name":
+        return Part(columns, (), evidence)
+    order = sorted(range(len(groups)), key=lambda group: USES.index(groups.keys[0][group]))
+    ordered = {name: values[order] for name, values in columns.items()}
+    return Part(ordered, (), [evidence[group] for group in order])

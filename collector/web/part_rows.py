@@ -16,6 +16,7 @@ import numpy as np
 from collector.analysis.activities import Activities, repeated_rows
 from collector.analysis.annotation_paths import has_whole_paths
 from collector.analysis.backward import are_backward_passes
+from collector.analysis.duration_groups import GroupEvidence
 from collector.analysis.host_waits import wait_rows, waiting_threads
 from collector.analysis.memory import memory_places, rows_by_address
 from collector.analysis.process_rows import processes_of_calls, processes_of_launches, processes_of_overheads
@@ -251,6 +252,11 @@ def _asked(recording: Recording, key: str) -> Answer:
 def _codes(answer: Answer, table: str, rows: int) -> Numbers:
     """For each row of a table the row of an answer in which it is counted, as the answer's evidence says."""
     codes = np.zeros(rows, np.int64)
+    if isinstance(answer.evidence, GroupEvidence):  # whose groups may be as many as the rows
+        if answer.evidence.table == table:
+            of_rows = answer.evidence.groups.group_of_rows()
+            codes[: len(of_rows)] = of_rows
+        return codes
     for number, evidence in enumerate(answer.evidence):
         codes[evidence.get(table, [])] = number
     return codes
