@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from collector.analysis.annotation_paths import NO_ANNOTATION
+from collector.analysis.activities import Activities
+from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Answer, Column
 from collector.analysis.asked import recordings_in
 from collector.analysis.busy_time import devices
-from collector.analysis.copies import copies
+from collector.analysis.copies import KINDS as COPIES_BY
+from collector.analysis.copies import names_of_kinds
+from collector.analysis.duration_groups import Keys
 from collector.analysis.idle import CAUSE_NAMES, idle
 from collector.analysis.kernels import KEYS as KERNELS_BY
-from collector.analysis.kernels import kernels
-from collector.analysis.ops import ops
-from collector.analysis.step_marks import cut_steps, path_within, split_at_marks
+from collector.analysis.kernels import keys_of_kernels
+from collector.analysis.step_marks import MarkedSteps, cut_steps, path_within
 from collector.analysis.units import values_of
 from collector.analysis.whole_graphs import whole_graphs
 from collector.checked_arguments import real_number
 from collector.errors import MissingDependencyError
 from collector.recording.device_models import models_in_words
+from collector.recording.distinct import distinct_values
+from collector.recording.first_rows import distinct_rows
+from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.optional_packages import optional_package
 from collector.statistics.changes import FALSE_DISCOVERIES, Change, changes, steps_suffice
 from collector.statistics.step_differences import is_spread_assumed
@@ -33,20 +37,36 @@ from collector.statistics.verdicts import ASSUMED_RUN_SPREAD
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector.analysis.answer import Window
     from collector.analysis.asked import Asked
-    from collector.analysis.step_marks import MarkedStep
     from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
 
 LEAST_EFFECT = 0.01
 """The smallest change that is called slower or faster, as a share of the step before."""
 
-_Figures: TypeAlias = "Iterator[tuple[tuple[Any, ...], int, int]]"
-"""Key, number of activities, and ns."""
-
 _NAME = Column("name", "text", "Short name of the kernel.")
+
+
+class _Figures(NamedTuple):
+    """Numbers of activities and ns of steps by key; figures of the same step and key are added up."""
+
+    keys: Sequence[tuple[Any, ...]]
+    key: Numbers
+    """The index of its key for each figure."""
+    step: Numbers
+    """The index of its step for each figure."""
+    activities: Numbers
+    ns: Numbers
+
+
+_Spent: TypeAlias = "Iterable[tuple[tuple[Any, ...], int]]"
+"""Keys and ns."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +76,22 @@ class _Family:
     whole: str
     """Name of the total to which the parts add up."""
     keys: tuple[Column, ...]
-    of: Callable[[MarkedStep], _Figures]
-    """The figures of a step: times of devices are those of its window, durations those of the work launched in it."""
+    of_all: Callable[[MarkedSteps], Iterable[_Figures]] = lambda steps: ()
+    """The figures of all steps of a recording: durations are those of the work that was launched in each."""
+    of_each: Callable[[MarkedSteps, int, Recording], _Spent] | None = None
+    """The times of devices in one step, given its index and all that ran in it."""
     has_counts: bool = True
     counts_graphs: bool = False
     """Whether a launch of a CUDA graph that was recorded as a whole counts as an activity."""
 
 
-def _step(step: MarkedStep) -> _Figures:
-    yield ("step",), 0, step.window.length_ns
+def _step(steps: MarkedSteps) -> Iterable[_Figures]:
+    lengths = np.array([window.length_ns for window in steps.windows], np.int64)
+    none = np.zeros(len(steps), np.int64)
+    yield _Figures([("step",)], none, np.arange(len(steps)), none, lengths)
 
 
-def _time(step: MarkedStep) -> _Figures:
+def _time(steps: MarkedSteps, step: int, ran: Recording) -> _Spent:
     busy = {
         "compute": "compute_ns",
         "exposed graphs": "exposed_graph_ns",
@@ -75,37 +99,59 @@ def _time(step: MarkedStep) -> _Figures:
         "exposed copies": "exposed_copy_ns",
         "exposed memsets": "exposed_memset_ns",
     }
-    for row in devices(step.ran):
-        yield from (((part,), 0, row[column]) for part, column in busy.items())
-    yield from (((f"idle: {cause}",), 0, spent) for (cause,), _, spent in _idle(step))
+    for row in devices(ran):
+        yield from (((part,), row[column]) for part, column in busy.items())
+    yield from (((f"idle: {cause}",), spent) for (cause,), spent in _idle(steps, step, ran))
 
 
-def _idle(step: MarkedStep) -> _Figures:
-    rows = list(idle(step.ran))
+def _idle(steps: MarkedSteps, step: int, ran: Recording) -> _Spent:
+    rows = list(idle(ran))
     for row in rows:
-        yield from (((name,), 0, row[f"{cause}_ns"]) for cause, name in CAUSE_NAMES.items())
-    for _ in step.devices - {row["device_id"] for row in rows}:  # no work of theirs ended the gap
-        yield (CAUSE_NAMES["tail"],), 0, step.window.length_ns
+        yield from (((name,), row[f"{cause}_ns"]) for cause, name in CAUSE_NAMES.items())
+    for _ in steps.devices - {row["device_id"] for row in rows}:  # no work of theirs ended the gap
+        yield (CAUSE_NAMES["tail"],), steps.windows[step].length_ns
 
 
-def _ops(step: MarkedStep) -> _Figures:
-    for row in ops(step.launched):
-        yield (path_within(row["path"], step.marks) or NO_ANNOTATION,), row["self_activities"], row["self_ns"]
+def _ops(steps: MarkedSteps) -> Iterable[_Figures]:
+    recording = steps.recording
+    work = Activities.of(recording)
+    step = work.of_rows([steps.launched_in(table) for table in ACTIVITY_TABLES])
+    paths, launched_under = launch_paths(recording, work.correlation_id, work.captured_external_id)
+    within = [path_within(path, steps.marks) or NO_ANNOTATION for path in paths]
+    yield _of_work(step, [Keys.of(launched_under, within.__getitem__)], work.end_ns - work.start_ns)
 
 
-def _kernels(by: str) -> Callable[[MarkedStep], _Figures]:
-    keys = [column.name for column in KERNELS_BY[by]]
-
-    def figures(step: MarkedStep) -> _Figures:
-        for row in kernels(step.launched, by=by):
-            yield tuple(row[key] for key in keys), row["count"], row["total_ns"]
+def _kernels(by: str) -> Callable[[MarkedSteps], Iterable[_Figures]]:
+    def figures(steps: MarkedSteps) -> Iterable[_Figures]:
+        recording = steps.recording
+        yield _of_work(steps.launched_in("kernels"), keys_of_kernels(recording, by), recording.kernels.duration_ns)
 
     return figures
 
 
-def _copies(step: MarkedStep) -> _Figures:
-    for row in copies(step.launched):
-        yield (row["kind"], row["source"], row["target"]), row["count"], row["total_ns"]
+def _copies(steps: MarkedSteps) -> Iterable[_Figures]:
+    for name, columns in COPIES_BY.items():
+        table = getattr(steps.recording, name)
+        kinds = [Keys.of(getattr(table, each)) for each in columns]
+        found = _of_work(steps.launched_in(name), kinds, table.duration_ns)
+        yield found._replace(keys=[names_of_kinds(own) for own in found.keys])
+
+
+def _of_work(step: Numbers, keys: Sequence[Keys], duration_ns: Numbers) -> _Figures:
+    """The figures of activities, given the step of each, -1 for none, and its keys."""
+    own = np.flatnonzero(step >= 0)
+    first, key = distinct_rows([column.codes[own] for column in keys])
+    named = [[column.values[code] for code in column.codes[own[first]].tolist()] for column in keys]
+    one_of_each, figure = distinct_rows([key, step[own]])
+    spent = np.zeros(len(one_of_each), np.int64)
+    np.add.at(spent, figure, duration_ns[own])
+    return _Figures(
+        list(zip(*named, strict=True)),
+        key[one_of_each],
+        step[own][one_of_each],
+        np.bincount(figure, minlength=len(one_of_each)),
+        spent,
+    )
 
 
 _FAMILIES = {
@@ -113,7 +159,7 @@ _FAMILIES = {
     "time": _Family(
         "the time of all devices",
         (Column("part", "text", "Class of activity, or cause of idle time."),),
-        _time,
+        of_each=_time,
         has_counts=False,
         counts_graphs=True,
     ),
@@ -133,7 +179,7 @@ _FAMILIES = {
     "idle": _Family(
         "the idle time of all devices",
         (Column("cause", "text", "Cause of the idle time of a device."),),
-        _idle,
+        of_each=_idle,
         has_counts=False,
         counts_graphs=True,
     ),
@@ -174,49 +220,79 @@ _CHANGE = (
 class _Side:
     """The steps of one side."""
 
-    recordings: list[Recording]
-    steps: list[MarkedStep]
-    runs: list[int]
-    """The number of steps of each recording, which counts as a run of its own."""
+    recordings: list[MarkedSteps]
+    """The steps of each recording, which counts as a run of its own."""
 
     @classmethod
     def of(cls, given: Asked) -> _Side:
-        recordings = recordings_in(given)
-        steps = [split_at_marks(recording) for recording in recordings]
-        return cls(recordings, [step for own in steps for step in own], [len(own) for own in steps])
+        return cls([MarkedSteps(recording) for recording in recordings_in(given)])
+
+    @property
+    def runs(self) -> list[int]:
+        """The number of steps of each recording."""
+        return [len(steps) for steps in self.recordings]
 
     @property
     def windows(self) -> list[Window]:
-        return [step.window for step in self.steps]
+        return [window for steps in self.recordings for window in steps.windows]
 
     def divided(self, families: Sequence[_Family]) -> list[_Divided]:
-        """The figures of each family; the cuts of a step are kept only until it is divided, as there may be many."""
-        figures: list[list[dict[tuple[Any, ...], tuple[int, int]]]] = [[] for _ in families]
-        for step in self.steps:
+        """The figures of each family; what ran in a step is cut out of its recording once for all of them."""
+        figures: list[list[_Figures]] = [[] for _ in families]
+        spent: list[list[tuple[tuple[Any, ...], int, int]]] = [[] for _ in families]
+        first = 0
+        for steps in self.recordings:
             for family, found in zip(families, figures, strict=True):
-                found.append(_summed(family.of(step)))
-            step.release()
-        return [_Divided(found) for found in figures]
+                found += [each._replace(step=each.step + first) for each in family.of_all(steps)]
+            in_each = [(family.of_each, times) for family, times in zip(families, spent, strict=True) if family.of_each]
+            for step in range(len(steps)) if in_each else ():
+                ran = steps.ran_in(step)
+                for of_each, times in in_each:
+                    times += [(key, first + step, ns) for key, ns in of_each(steps, step, ran)]
+            first += len(steps)
+        return [_Divided([*found, _of_times(times)], first) for found, times in zip(figures, spent, strict=True)]
 
     def mean_step_ns(self) -> float:
         """The mean duration of a step."""
-        return sum(step.window.length_ns for step in self.steps) / len(self.steps)
+        return sum(window.length_ns for window in self.windows) / len(self.windows)
+
+
+def _of_times(times: Sequence[tuple[tuple[Any, ...], int, int]]) -> _Figures:
+    """The figures of keys, steps and ns."""
+    keys = {key: place for place, key in enumerate(dict.fromkeys(key for key, _, _ in times))}
+    columns = np.array([(keys[key], step, 0, ns) for key, step, ns in times], np.int64).reshape(-1, 4)
+    return _Figures(list(keys), *columns.T)
 
 
 @dataclass(frozen=True)
 class _Divided:
-    """The figures of steps."""
+    """The figures of all steps of a side."""
 
-    figures: list[dict[tuple[Any, ...], tuple[int, int]]]
-    """For each step: key -> number and ns."""
+    figures: list[_Figures]
+    steps: int
 
-    def table(self, keys: Sequence[tuple[Any, ...]], place: int) -> npt.NDArray[np.int64]:
-        """Counts (place 0) or ns (place 1): a row for each of the keys of all steps, a column for each step."""
-        rows = {key: row for row, key in enumerate(keys)}
-        found = np.zeros((len(keys), len(self.figures)), np.int64)
-        for column, step in enumerate(self.figures):
-            for key, figures in step.items():
-                found[rows[key], column] = figures[place]
+    def keys(self) -> set[tuple[Any, ...]]:
+        """The keys that have a number or a time in a step."""
+        return {
+            each.keys[place]
+            for each in self.figures
+            for place in distinct_values(each.key[(each.activities != 0) | (each.ns != 0)]).tolist()
+        }
+
+    def counts(self, rows: Mapping[tuple[Any, ...], int]) -> Numbers:
+        """The numbers of activities: a row for each key, a column for each step."""
+        return self._table(rows, [each.activities for each in self.figures])
+
+    def times(self, rows: Mapping[tuple[Any, ...], int]) -> Numbers:
+        """The ns: a row for each key, a column for each step."""
+        return self._table(rows, [each.ns for each in self.figures])
+
+    def _table(self, rows: Mapping[tuple[Any, ...], int], values: Sequence[Numbers]) -> Numbers:
+        found = np.zeros((len(rows), self.steps), np.int64)
+        for each, own in zip(self.figures, values, strict=True):
+            row = np.array([rows.get(key, -1) for key in each.keys], np.int64)[each.key]
+            is_shown = row >= 0
+            np.add.at(found, (row[is_shown], each.step[is_shown]), own[is_shown])
         return found
 
 
@@ -268,7 +344,7 @@ def comparisons(
     if not real_number("least_effect", least_effect) >= 0:
         raise ValueError(f"least_effect={least_effect!r}: a share from 0 on is needed")
     sides = _Side.of(before), _Side.of(now)
-    if not all(side.steps for side in sides):
+    if not all(side.recordings for side in sides):
         raise ValueError("there are no steps to compare")
     divided = (side.divided([_FAMILIES[each] for each in by]) for side in sides)
     return [
@@ -281,15 +357,16 @@ def _comparison(
     sides: tuple[_Side, _Side], by: str, divided: Sequence[_Divided], false_discoveries: float, least_effect: float
 ) -> Answer:
     family = _FAMILIES[by]
-    counts = [len(side.steps) for side in sides]
+    counts = [len(side.windows) for side in sides]
     step_ns = sides[0].mean_step_ns()
-    keys = sorted({key for side in divided for step in side.figures for key in step})
-    times = [side.table(keys, 1) for side in divided]
+    keys = sorted(set().union(*(side.keys() for side in divided)))
+    row_of = {key: row for row, key in enumerate(keys)}
+    times = [side.times(row_of) for side in divided]
     means = [_apportioned(table) for table in times]
     found, notes = _changes(times, [side.runs for side in sides], least_effect * step_ns, false_discoveries)
     change = means[1] - means[0]
     order = sorted(range(len(keys)), key=lambda row: (-abs(change[row]), -means[0][row], keys[row]))
-    averages = [side.table(keys, 0).mean(axis=1) for side in divided] if family.has_counts else []
+    averages = [side.counts(row_of).mean(axis=1) for side in divided] if family.has_counts else []
     columns = (*family.keys, *(_COUNTS if family.has_counts else ()), *_CHANGE)
     rows = [
         (
@@ -316,14 +393,14 @@ def _comparison(
             **{name: int(values[name].sum()) for name in ("before_ns", "now_ns", "change_ns")},
         },
         windows=(*sides[0].windows, *sides[1].windows),
-        losses=tuple(_losses("before", sides[0].recordings) + _losses("now", sides[1].recordings)),
+        losses=tuple(_losses("before", sides[0]) + _losses("now", sides[1])),
         notes=(
             *notes,
             *_of_models(sides),
             *_of_steps("before", sides[0]),
             *_of_steps("now", sides[1]),
-            *_of_graphs("before", sides[0].recordings, family),
-            *_of_graphs("now", sides[1].recordings, family),
+            *_of_graphs("before", sides[0], family),
+            *_of_graphs("now", sides[1], family),
         ),
     )
 
@@ -354,15 +431,6 @@ _ASSUMED = (
 )
 
 
-def _summed(figures: _Figures) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Figures by key; devices and annotations of the same key count together."""
-    counts, times = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
-    for key, number, spent in figures:
-        counts[key] += number
-        times[key] += spent
-    return {key: (counts[key], times[key]) for key in times if counts[key] or times[key]}
-
-
 def _apportioned(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The mean of each row in whole ns, apportioned so that the means add up to the mean of all sums, rounded down."""
     sums, steps = times.sum(axis=1), times.shape[1]
@@ -379,24 +447,24 @@ def _ratio(change: Change | None, before: int, now: int) -> tuple[float, float, 
     return (now / before if before else math.nan), math.nan, math.nan
 
 
-def _losses(side: str, recordings: Sequence[Recording]) -> list[str]:
+def _losses(name: str, side: _Side) -> list[str]:
     return [
-        f"{side}: {loss}" if len(recordings) == 1 else f"{side}, step {number}: {loss}"
-        for number, recording in enumerate(recordings)
-        for loss in recording.ledger.losses()
+        f"{name}: {loss}" if len(side.recordings) == 1 else f"{name}, step {number}: {loss}"
+        for number, steps in enumerate(side.recordings)
+        for loss in steps.recording.ledger.losses()
     ]
 
 
 def _of_models(sides: tuple[_Side, _Side]) -> list[str]:
-    before, now = (models_in_words(side.recordings) for side in sides)
+    before, now = (models_in_words([steps.recording for steps in side.recordings]) for side in sides)
     return [f"The GPUs differ: {before} before, {now} now."] if before and now and before != now else []
 
 
 def _of_steps(name: str, side: _Side) -> list[str]:
-    recordings = [recording for recording, steps in zip(side.recordings, side.runs, strict=True) for _ in range(steps)]
-    return [f"{name}: {note}" for note in cut_steps(zip(recordings, side.windows, strict=True))]
+    windows = ((steps.recording, window) for steps in side.recordings for window in steps.windows)
+    return [f"{name}: {note}" for note in cut_steps(windows)]
 
 
-def _of_graphs(side: str, recordings: Sequence[Recording], family: _Family) -> list[str]:
-    note = whole_graphs(recordings, are_counted=family.counts_graphs)
-    return [f"{side}: {note}"] if note else []
+def _of_graphs(name: str, side: _Side, family: _Family) -> list[str]:
+    note = whole_graphs([steps.recording for steps in side.recordings], are_counted=family.counts_graphs)
+    return [f"{name}: {note}"] if note else []

@@ -16,6 +16,8 @@ from collector.recording.kind_names import copy_kind_name, memory_kind_name
 from collector.recording.possible_sizes import possible_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
@@ -73,7 +75,7 @@ def bytes_by_kind(recording: Recording) -> dict[str, int]:
 def _part(recording: Recording) -> Part:
     computing = _ComputeTimes(recording)
     rows, evidence = [], []
-    for table_name, columns in (("memcpys", ("copy_kind", "src_kind", "dst_kind")), ("memsets", ("memory_kind",))):
+    for table_name, columns in KINDS.items():
         table = getattr(recording, table_name)
         keys = [getattr(table, name) for name in ("device_id", *columns)]
         codes = combination_codes(keys)
@@ -82,12 +84,16 @@ def _part(recording: Recording) -> Part:
         for (device, *kinds), (begin, end) in zip(firsts, pairwise(bounds.tolist()), strict=True):
             own = grouped[begin:end]
             figures, ran = _figures(table[own])
-            rows.append((device, *_names(kinds), *figures, *computing.hiding(device, ran)))
+            rows.append((device, *names_of_kinds(kinds), *figures, *computing.hiding(device, ran)))
             evidence.append({table_name: own})
     return Part.ordered(rows, evidence, lambda row: (-row[7], row[:4]))
 
 
-def _names(kinds: list[int]) -> tuple[str, str, str]:
+KINDS = {"memcpys": ("copy_kind", "src_kind", "dst_kind"), "memsets": ("memory_kind",)}
+"""Table -> the columns with the kinds by which its rows are counted, beside their device."""
+
+
+def names_of_kinds(kinds: Sequence[int]) -> tuple[str, str, str]:
     """Direction, source and target of a copy by its three kinds, of a memset by that of the memory."""
     if len(kinds) == 1:
         return MEMSET, "", memory_kind_name(kinds[0])

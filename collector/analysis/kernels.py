@@ -130,7 +130,7 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
 
 
 def _part(recording: Recording, by: str) -> Part:
-    groups = DurationGroups(_keys(recording, by), recording.kernels.duration_ns)
+    groups = DurationGroups(keys_of_kernels(recording, by), recording.kernels.duration_ns)
     uses = {"tensor_cores": tensor_core_uses_of_groups(recording, groups)}
     return Part(groups.named_keys(KEYS[by]) | groups.figures() | uses, (), groups.evidence("kernels"))
 
@@ -155,8 +155,8 @@ def _sums_part(sums: CallSums, by: str) -> Part:
     return Part(rows)
 
 
-def _keys(recording: Recording, by: str) -> list[Keys]:
-    """The keys under which kernels are counted."""
+def keys_of_kernels(recording: Recording, by: str) -> list[Keys]:
+    """The keys under which kernels are counted, one for each column of `KEYS`."""
     table = recording.kernels
     if by == "whole_name":
         return [Keys.of(table.name_id, lambda name: demangle(table.text(name)))]

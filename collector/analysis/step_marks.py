@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,20 +15,18 @@ from collector.analysis.answer import Window
 from collector.checked_arguments import regular_expression
 from collector.recording.distinct import distinct_values, grouped_rows
 from collector.recording.row_index import numbers_in
-from collector.recording.schema import ACTIVITY_TABLES, LAUNCHED_TABLES, Tables
+from collector.recording.schema import ACTIVITY_TABLES, Tables
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Set
+    from collections.abc import Iterable, Set
 
     import numpy.typing as npt
 
     from collector.analysis.activities import Activities
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
-    _Part = Callable[[], Recording]
 
 MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
 """The whole name of an annotation that marks a step: ``ProfilerStep#3``, ``step 12``, ``iteration_7``."""
@@ -127,123 +125,83 @@ def path_within(path: str, marks: Set[str]) -> str:
     return path
 
 
-class MarkedStep:
-    """A step of a recording: the part between the ends of a mark, or the whole recording.
+class MarkedSteps:
+    """The steps of a recording: the parts between the ends of its marks, or the whole recording if it has none.
 
-    A device may run the work of a step after the step, when the host is ahead of it. So there are two cuts.
+    A device may run the work of a step after the step, when the host is ahead of it. So work belongs to the step in
+    which it was launched (`launched_in`), and a time to the step in which it passed (`ran_in`).
     """
 
-    def __init__(self, window: Window, launched: _Part, ran: _Part, marks: Set[str], devices: Set[int]) -> None:
-        """Take the window of the step, functions that make the cuts, and the marks and devices of the recording."""
-        self.window = window
-        self.marks = marks
-        """The paths of all marks of the recording."""
-        self.devices = devices
-        """The devices that have activities in the recording; in this step some of them may have none."""
-        self._launched, self._ran = launched, ran
+    windows: list[Window]
+    marks: frozenset[str]
+    """The paths of the marks; empty: the recording is one step."""
+    devices: set[int]
+    """The devices that have activities in the recording; in a step some of them may have none."""
 
-    @cached_property
-    def launched(self) -> Recording:
-        """The activities and graphs that were launched in the step, whenever they ran, and other rows that began in it.
-
-        An activity whose launch is unknown belongs to the step in which it began.
-        """
-        return self._launched()
-
-    @cached_property
-    def ran(self) -> Recording:
-        """All that overlaps the step, whenever it was launched: the same as `collector.analysis.between`."""
-        return self._ran()
-
-    def release(self) -> None:
-        """Forget the cuts, which are made again if they are asked for."""
-        for cut in ("launched", "ran"):
-            self.__dict__.pop(cut, None)
-
-
-def split_at_marks(recording: Recording) -> list[MarkedStep]:
-    """The steps of a recording that annotations mark; a recording without marks is one step."""
-    clock = recording.clock
-    working = [getattr(recording, name).device_id for name in ACTIVITY_TABLES]
-    working.append(recording.graph_launches.device_id[whole_graph_rows(recording)])
-    devices = {device for column in working for device in distinct_values(column).tolist()}
-    paths, index = annotation_paths(recording)
-    rows = step_rows(recording, paths, index, mark_pattern(MARK))
-    if not len(rows):
-
-        def whole() -> Recording:
-            return recording
-
-        return [
-            MarkedStep(Window("step", clock.cupti_start_ns, clock.cupti_stop_ns), whole, whole, frozenset(), devices)
+    def __init__(self, recording: Recording) -> None:
+        """Find the steps."""
+        self.recording = recording
+        working = [getattr(recording, name).device_id for name in ACTIVITY_TABLES]
+        working.append(recording.graph_launches.device_id[whole_graph_rows(recording)])
+        self.devices = {device for column in working for device in distinct_values(column).tolist()}
+        paths, index = annotation_paths(recording)
+        rows = step_rows(recording, paths, index, mark_pattern(MARK))
+        self.marks = frozenset(paths[place] for place in index[rows].tolist())
+        annotations, clock = recording.all_annotations, recording.clock
+        if self.marks:
+            self._starts, self._ends = annotations.start_ns[rows], annotations.end_ns[rows]
+        else:
+            self._starts, self._ends = np.array([clock.cupti_start_ns]), np.array([clock.cupti_stop_ns])
+        self.windows = [
+            Window("step", *bounds) for bounds in zip(self._starts.tolist(), self._ends.tolist(), strict=True)
         ]
-    marks = frozenset(paths[index[row]] for row in rows.tolist())
-    annotations = recording.all_annotations
-    cuts = _Cuts(recording, annotations.start_ns[rows], annotations.end_ns[rows])
-    return [
-        MarkedStep(
-            Window("step", *bounds), partial(cuts.launched_in, number), partial(cuts.ran_in, number), marks, devices
-        )
-        for number, bounds in enumerate(zip(cuts.starts.tolist(), cuts.ends.tolist(), strict=True))
-    ]
 
+    def __len__(self) -> int:
+        return len(self.windows)
 
-class _Cuts:
-    """The rows of a recording by step, which are grouped once for all steps."""
+    def launched_in(self, table: str) -> Numbers:
+        """For each row of a table of activities the index of the step in which it was launched; -1: of no step.
 
-    def __init__(self, recording: Recording, starts: Numbers, ends: Numbers) -> None:
-        """Take starts of steps, ascending, and their ends; steps do not overlap."""
-        self._recording, self.starts, self.ends = recording, starts, ends
+        An activity whose launch is unknown belongs to the step in which it began. A recording without marks is one step
+        with all of its rows.
+        """
+        rows = getattr(self.recording, table)
+        if not self.marks:
+            return np.zeros(len(rows), np.int64)
+        launches = self.recording.launch_rows(rows.correlation_id)
+        return _places_of(self.recording, launches, rows.start_ns, self._starts, self._ends)
 
-    def launched_in(self, number: int) -> Recording:
-        """See `MarkedStep.launched`."""
-        return self._part(self._launched, number)
-
-    def ran_in(self, number: int) -> Recording:
-        """See `MarkedStep.ran`."""
-        return self._part(self._ran, number)
-
-    def _part(self, rows_of: Mapping[str, _RowsByStep], number: int) -> Recording:
-        clock = self._recording.clock.windowed(int(self.starts[number]), int(self.ends[number]))
-        return self._recording.part_of_rows({name: rows.of_step(number) for name, rows in rows_of.items()}, clock)
-
-    @cached_property
-    def _launched(self) -> dict[str, _RowsByStep]:
-        places = {}
-        for name, table in self._timed_tables().items():
-            launches = (
-                self._recording.launch_rows(table.correlation_id)
-                if name in LAUNCHED_TABLES
-                else np.full(len(table), -1, np.int64)
-            )
-            places[name] = _places_of(self._recording, launches, table.start_ns, self.starts, self.ends)
-        return {name: _RowsByStep.of(place, place, len(self.starts)) for name, place in places.items()}
+    def ran_in(self, step: int) -> Recording:
+        """All that overlaps a step, whenever it was launched: the same as `collector.analysis.between`."""
+        if not self.marks:
+            return self.recording
+        clock = self.recording.clock.windowed(int(self._starts[step]), int(self._ends[step]))
+        return self.recording.part_of_rows({name: rows.of_step(step) for name, rows in self._ran.items()}, clock)
 
     @cached_property
     def _ran(self) -> dict[str, _RowsByStep]:
+        """The rows of all steps, grouped once; all rows of tables without times belong to every step."""
+        tables = {item.name: getattr(self.recording, item.name) for item in fields(Tables)}
         rows_of = {}
-        for name, table in self._timed_tables().items():
+        for name, table in tables.items():
+            if "start_ns" not in table.columns:
+                continue
             begins = table.start_ns
             ends = table.columns.get("end_ns", begins)
             # A row without length between two steps that touch each other is in both, see `Recording.between`.
             is_moment = begins == ends
             first = np.where(
                 is_moment,
-                np.searchsorted(self.ends, begins, side="left"),
-                np.searchsorted(self.ends, begins, side="right"),
+                np.searchsorted(self._ends, begins, side="left"),
+                np.searchsorted(self._ends, begins, side="right"),
             )
             last = np.where(
                 is_moment,
-                np.searchsorted(self.starts, ends, side="right"),
-                np.searchsorted(self.starts, ends, side="left"),
+                np.searchsorted(self._starts, ends, side="right"),
+                np.searchsorted(self._starts, ends, side="left"),
             )
-            rows_of[name] = _RowsByStep.of(first, last - 1, len(self.starts))
+            rows_of[name] = _RowsByStep.of(first, last - 1, len(self))
         return rows_of
-
-    def _timed_tables(self) -> dict[str, Table]:
-        """The tables whose rows have a time; all rows of the others belong to every step."""
-        tables = {item.name: getattr(self._recording, item.name) for item in fields(Tables)}
-        return {name: table for name, table in tables.items() if "start_ns" in table.columns}
 
 
 class _RowsByStep(NamedTuple):

@@ -323,7 +323,7 @@ class Recording(TablesOfRecording):
             environment = with_first_contexts(environment, self.first_contexts, _activities(kept))
         none = self._no_rows
         named = replace(none, annotations=_names_alone(self._annotations_apart[names]))
-        cut = sum(map(len, self.parts)) - len(kept) - len(names)
+        cut = self._num_rows - len(kept) - len(names)
         of_whole = {name: count for name in (*SET_APART, _NOTHING) if (count := getattr(self.ledger, name))}
         counters = {**self.counters, **of_whole, ROWS_CUT: self.counters.get(ROWS_CUT, 0) + cut}
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
@@ -342,8 +342,16 @@ class Recording(TablesOfRecording):
             environment,
             self.details,
             self.arguments.part(rows_in_parts),
-            {name: self.counts_apart(name) for name in SCHEMA},
+            self._all_counts_apart,
         )
+
+    @cached_property
+    def _num_rows(self) -> int:
+        return sum(map(len, self.parts))
+
+    @cached_property
+    def _all_counts_apart(self) -> dict[str, tuple[int, int, int]]:
+        return {name: self.counts_apart(name) for name in SCHEMA}
 
     @cached_property
     def working_devices(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 import collector
 from collector.analysis import graphs
-from collector.analysis.step_marks import split_at_marks
+from collector.analysis.step_marks import MarkedSteps
 from collector.recording.cupti_enums import DEGREE_CAPTURED, DEGREE_LAUNCH
 from collector.testing import SimulatedGpu
 
@@ -161,7 +161,6 @@ def test_a_graph_belongs_to_the_marked_step_that_launched_it(level):
         for number in range(3):
             with collector.annotate(f"step {number}"):
                 executable.launch()
-    marked = [part.launched for part in split_at_marks(step.recording)]
-    assert [part.graph_launches.annotations() for part in marked] == [["step 0"], ["step 1"], ["step 2"]]
-    names = [[call.name for call in part.api_calls if "raphLaunch" in call.name] for part in marked]
-    assert [len(found) for found in names] == [2, 2, 2]
+    launched = step.recording.graph_launches
+    marks = [f"step {number}" for number in MarkedSteps(step.recording).launched_in("graph_launches").tolist()]
+    assert launched.annotations() == marks == ["step 0", "step 1", "step 2"]
