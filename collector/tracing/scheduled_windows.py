@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,14 +56,19 @@ def _is_file_of_one_window(path: Path, schedule: Callable[[int], Any]) -> bool:
     return "step" in placeholders_of(path) or (isinstance(schedule, Schedule) and schedule.has_one_window)
 
 
+_LONGEST_WAIT_S = 60.0
+"""The maximum time that the end of a block waits for a step that another thread is ending."""
+
+
 class ScheduledWindows:
-    """The place of a session in its schedule."""
+    """The place of a session in its schedule. Threads that end steps at once do so one after the other."""
 
     def __init__(
         self, schedule: Callable[[int], Any], session: WindowedSession, path: Path | None, rank: int | None
     ) -> None:
         """Begin before the first step. ``path`` and ``rank`` are those of the session's options."""
         self._schedule, self._session = schedule, session
+        self._changing = threading.RLock()  # which `on_window` and a signal handler can acquire that stop the session
         self._step = -1
         self._action = Action.NONE
         self._is_open = self._has_begun = False
@@ -84,6 +90,11 @@ class ScheduledWindows:
         """End the step, if one has begun, and begin the next one."""
         if self.process_id != getpid():  # only the parent records
             return
+        with self._changing:
+            if not self._has_ended:
+                self._end_step()
+
+    def _end_step(self) -> None:
         self._has_step = self._has_begun
         try:
             if self._action is Action.RECORD_AND_SAVE:
@@ -116,11 +127,16 @@ class ScheduledWindows:
 
     def end(self, exc: BaseException | None) -> None:
         """End the open window, which is saved as far as it was recorded."""
-        self._has_ended = True
-        if self._has_begun:
-            self._close(exc)
-        else:
-            self._drop()
+        is_acquired = self._changing.acquire(timeout=_LONGEST_WAIT_S)  # `on_window` of another thread may wait for us
+        try:
+            self._has_ended = True
+            if self._has_begun:
+                self._close(exc)
+            else:
+                self._drop()
+        finally:
+            if is_acquired:
+                self._changing.release()
 
     def _close(self, exc: BaseException | None) -> None:
         self._is_open = self._has_begun = False

@@ -16,6 +16,7 @@ import pytest
 import collector
 from collector.runtime.extension import load_extension
 from collector.testing import SimulatedGpu
+from collector.tracing.step_tracer import StepTracer
 
 pytestmark = pytest.mark.simulator
 
@@ -132,3 +133,47 @@ def test_the_extension_modules_leave_the_lock_off():
         [sys.executable, "-W", "error", "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_threads_that_end_steps_of_one_schedule_at_once_end_them_one_after_the_other(gpu):
+    windows: list[int] = []
+    schedule = collector.schedule(wait=1, warmup=1, active=2)
+    session = collector.trace(schedule=schedule, on_window=lambda window: windows.append(len(window.kernels)))
+
+    def work() -> None:
+        for _ in range(SESSIONS):
+            gpu.launch("a")
+            session.step()
+
+    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    with session:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(windows) == THREADS * SESSIONS // 4
+    with collector.trace(strict=True) as later:
+        gpu.launch("b")
+    assert later.kernels.names() == ["b"]
+
+
+def test_a_block_with_a_schedule_ends_the_window_that_another_thread_is_opening(gpu, monkeypatch):
+    is_opening, may_open = threading.Event(), threading.Event()
+    start = StepTracer.start
+
+    def start_later(tracer, *args) -> None:
+        is_opening.set()
+        may_open.wait()
+        start(tracer, *args)
+
+    with collector.trace(schedule=collector.schedule(wait=1, active=1)) as session:
+        monkeypatch.setattr(StepTracer, "start", start_later)
+        thread = threading.Thread(target=session.step)
+        thread.start()
+        is_opening.wait()
+        threading.Timer(0.1, may_open.set).start()
+    thread.join()
+    monkeypatch.undo()
+    with collector.trace(strict=True) as later:
+        gpu.launch("b")
+    assert later.kernels.names() == ["b"]
