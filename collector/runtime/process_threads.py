@@ -6,6 +6,7 @@ import contextlib
 import threading
 from pathlib import Path
 
+from collector.runtime.signal_handlers import error_of_handler
 from collector.text.surrogates import without_surrogates
 
 
@@ -16,7 +17,9 @@ def thread_names() -> dict[int, str]:
     """
     try:
         return _found_names()
-    except Exception:
+    except Exception as error:
+        if error_of_handler(error) is not None:
+            raise
         return {}
 
 

@@ -28,6 +28,7 @@ from collector.formats.registry import output_of
 from collector.options import KINDS, TraceOptions, kind_names
 from collector.runtime.original_functions import getpid
 from collector.runtime.process_threads import thread_names
+from collector.runtime.signal_handlers import error_of_handler
 from collector.text.quantities import size_text, time_text
 from collector.tracing import nvtx, session_slot
 from collector.tracing.annotate import send_annotations_to
@@ -174,6 +175,8 @@ class Recorder:
                     check_writable(target)
                 return self._dump(target, reason, report, running=running)
             except (CollectorError, OSError) as error:
+                if (interruption := error_of_handler(error)) is not None:
+                    raise interruption from None
                 report(self._no_dump(error))
                 return None
             finally:
@@ -311,6 +314,8 @@ class Recorder:
             self._follow_program(source)
         except (CollectorError, OSError) as error:
             self._undo_begin()
+            if (interruption := error_of_handler(error)) is not None:
+                raise interruption from None
             if isinstance(error, SessionActiveError) and str(error).startswith(_OF_RUN):
                 error = SessionActiveError(
                     f"{_OF_RUN} already, and its trace has all of it", "Leave `collector.record` or `collector run` out"

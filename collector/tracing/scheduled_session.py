@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from collector.errors import CollectorError, SessionActiveError, in_words
 from collector.files.working_directory import WorkingDirectory
 from collector.runtime.original_functions import getpid
+from collector.runtime.signal_handlers import error_of_handler
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing import session_slot
 from collector.tracing.caller_warnings import warn_caller
@@ -140,7 +141,7 @@ class ScheduledSession(Session):
             self._outputs.path = files.write()
         except Exception as error:
             message = f"the trace is not saved: {in_words(error)}{files.remains()}"
-            if exc is None:
+            if exc is None or error_of_handler(error) is not None:
                 self._trouble(error, message)
             else:
                 warn_caller(message)
@@ -214,11 +215,9 @@ class ScheduledSession(Session):
             return True  # nothing is to be kept
         return super()._save(use)
 
-    def _trouble(self, error: Exception, message: str) -> None:
-        """Report ``error`` as in any session, but warn of each reason once in a block."""
-        if self.options.strict:
-            super()._trouble(error, message)
-        elif str(error) not in self._warned_reasons and len(self._warned_reasons) < _MOST_WARNINGS:
+    def _warn(self, error: Exception, message: str) -> None:
+        """Warn of each reason once in a block."""
+        if str(error) not in self._warned_reasons and len(self._warned_reasons) < _MOST_WARNINGS:
             self._warned_reasons.add(str(error))
             warn_caller(message)
 

@@ -16,6 +16,7 @@ from collector.files.working_directory import WorkingDirectory
 from collector.formats.step import TracedStep
 from collector.options import TraceOptions
 from collector.runtime.original_functions import get_ident, getpid
+from collector.runtime.signal_handlers import error_of_handler
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing import session_slot
 from collector.tracing.caller_warnings import warn_caller
@@ -235,7 +236,7 @@ class Session(TracedStep):
                 self._take_results(use, at_exit)
         except Exception as error:
             # The body's own exception takes precedence over ours.
-            if exc is None:
+            if exc is None or error_of_handler(error) is not None:
                 raise
             with contextlib.suppress(Exception):
                 warn_caller(f"the trace of a step that raised is incomplete: {error}")
@@ -283,9 +284,16 @@ class Session(TracedStep):
         return self._outputs.save(self, self._streamed, self._trouble)
 
     def _trouble(self, error: Exception, message: str) -> None:
-        """Report ``error`` as the options require: raised, or as a warning."""
+        """Report ``error`` as the options require: raised, or as a warning. That of a signal handler is raised."""
+        interruption = error_of_handler(error)
+        if interruption is not None:
+            raise interruption
         if self.options.strict:
             raise error
+        self._warn(error, message)
+
+    def _warn(self, error: Exception, message: str) -> None:
+        """Warn of ``error``."""
         warn_caller(message)
 
     @uncompiled
@@ -322,6 +330,8 @@ class Session(TracedStep):
                 try:
                     use.tracer.abort()
                 except Exception as error:  # whatever it is, the user's program continues
+                    if error_of_handler(error) is not None:
+                        raise
                     warn_caller(f"the session could not be ended: {in_words(error)}")
         finally:
             self._forget(use)

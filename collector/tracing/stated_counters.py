@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from collector.runtime.signal_handlers import error_of_handler
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -43,6 +45,8 @@ class StatedCounters(NamedTuple):
             try:
                 series += state()
             except Exception as error:  # of the framework, of any kind
+                if error_of_handler(error) is not None:
+                    raise
                 troubles.append(f"{type(error).__name__}: {error}")
         return cls(series, "; ".join(filter(None, troubles)))
 

@@ -16,6 +16,7 @@ from collector.formats.output_paths import (
     mark_as_written_here,
     rank_of_this_process,
 )
+from collector.runtime.signal_handlers import error_of_handler
 from collector.text.surrogates import without_surrogates
 from collector.tracing.caller_warnings import warn_caller
 
@@ -123,7 +124,8 @@ class StepOutputs:
                 self._write(self.path, step, streamed)
         except Exception as error:
             is_in_memory = self._windows is None and streamed is None
-            beside = self._saved_beside(self.path, step) if is_in_memory and isinstance(error, OutputError) else None
+            is_refused = isinstance(error, OutputError) and error_of_handler(error) is None
+            beside = self._saved_beside(self.path, step) if is_in_memory and is_refused else None
             if beside is None:
                 trouble(error, f"the trace is not saved: {in_words(error)}")
                 return False

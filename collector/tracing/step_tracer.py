@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from collector.errors import CollectorError, NotTracedError, SessionActiveError
 from collector.runtime.interpreters import check_main_interpreter
 from collector.runtime.original_functions import getpid
+from collector.runtime.signal_handlers import error_of_handler
 from collector.sources import open_source
 from collector.sources.native import NativeSource
 from collector.tracing.annotate import load_annotations, send_annotations_to
@@ -85,7 +86,7 @@ class StepTracer:
             trouble: reports options that cannot be fulfilled.
 
         Raises:
-            Exception: nothing can be recorded; the instance is not open then.
+            Exception: nothing can be recorded. Unless it is that of a signal handler, the instance is not open then.
         """
         options = self._options
         if _torch_profiler_is_idle():
@@ -107,8 +108,9 @@ class StepTracer:
                     raise
                 self._refuse_without_budget(window)
                 self._source = window
-        except Exception:
-            self._source = None
+        except Exception as error:
+            if error_of_handler(error) is None:  # else the source may have started
+                self._source = None
             raise
         self._journal_path = options.journal
 

@@ -20,6 +20,7 @@ import pytest
 
 import collector
 from collector import _native
+from collector.files.atomic_files import atomic_write
 from collector.sources.native import NativeSource
 from collector.testing import SimulatedGpu
 from collector.tracing.annotate import annotate, send_annotations_to
@@ -65,11 +66,20 @@ def _is_finalizing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-class Interrupt:
-    """Raises KeyboardInterrupt at the ``at``-th line or call of our code, None: nowhere; and counts them."""
+class TooLateError(Exception):
+    """What a signal handler of a program raises."""
 
-    def __init__(self, at: int | None = None) -> None:
+
+def too_late(*_: object) -> None:
+    raise TooLateError
+
+
+class Interrupt:
+    """Runs a signal handler at the ``at``-th line or call of our code, None: nowhere; and counts them."""
+
+    def __init__(self, at: int | None = None, handler: Callable[..., None] = signal.default_int_handler) -> None:
         self.at, self.count, self.where = at, 0, ""
+        self.handler, self.is_raised = handler, False
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Interrupt | None:
         if frame.f_code.co_filename not in OURS:
@@ -82,7 +92,7 @@ class Interrupt:
                 self.where = (
                     f"{event} of {frame.f_code.co_name}, {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
                 )
-                raise KeyboardInterrupt
+                self.handler(signal.SIGINT, frame)
             self.count += 1
         return self
 
@@ -104,8 +114,8 @@ class Interrupt:
         sys.settrace(self)
         try:
             function()
-        except KeyboardInterrupt:
-            pass
+        except (KeyboardInterrupt, TooLateError):
+            self.is_raised = True
         finally:
             sys.settrace(None)
         return threading.get_native_id()
@@ -185,7 +195,13 @@ def healthy(gpu: SimulatedGpu, folder: Path, where: str) -> None:
     assert not list(folder.glob(".*.part")), where
 
 
-def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int | None) -> None:
+def sweep(
+    gpu: SimulatedGpu,
+    folder: Path,
+    run: Callable[[], None],
+    points: int | None,
+    handler: Callable[..., None] = signal.default_int_handler,
+) -> None:
     """Interrupt ``run`` at every line and call of ours, or at so many of them spread over all."""
     assert [path for path in OURS if not Path(path).is_file()] == []
     run()
@@ -198,9 +214,10 @@ def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int 
         failed: list[BaseException | None] = []  # finalizers, of objects that were not complete
         patch.setattr(sys, "unraisablehook", lambda failure: failed.append(failure.exc_value))
         for at in range(0, whole.count, step):
-            interrupt = Interrupt(at)
+            interrupt = Interrupt(at, handler)
             interrupt.run(run)
             assert interrupt.where
+            assert interrupt.is_raised, interrupt.where
             healthy(gpu, folder, interrupt.where)
             assert [each for each in failed if not isinstance(each, ResourceWarning)] == [], interrupt.where
 
@@ -227,6 +244,30 @@ def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_schedule(gpu, tmp_p
 def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_path, which, points, request):
     """A schedule has some 2,000 lines and calls, half of which are those of the other windows."""
     sweep(gpu, tmp_path, request.getfixturevalue(which), points=points)
+
+
+@pytest.fixture
+def alarm() -> Iterator[Callable[..., None]]:
+    """A handler of the program that raises an ordinary exception, as for a time limit."""
+    before = signal.signal(signal.SIGALRM, too_late)
+    yield too_late
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize(("which", "points"), [("step", 100), ("decorated_step", 25), ("scheduled_steps", 40)])
+def test_the_exception_of_a_signal_handler_reaches_the_program_from_anywhere(
+    gpu, tmp_path, which, points, request, alarm
+):
+    sweep(gpu, tmp_path, request.getfixturevalue(which), points=points, handler=alarm)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("which", "points"), [("step", None), ("decorated_step", None), ("scheduled_steps", 500)])
+def test_the_exception_of_a_signal_handler_reaches_the_program_from_every_line_and_call(
+    gpu, tmp_path, which, points, request, alarm
+):
+    sweep(gpu, tmp_path, request.getfixturevalue(which), points=points, handler=alarm)
 
 
 @pytest.mark.slow
@@ -362,6 +403,56 @@ def test_a_ctrl_c_while_a_recorder_begins_leaves_none(gpu, tmp_path, monkeypatch
             collector.record(folder=tmp_path)
     assert sys.excepthook is hook
     record_one_kernel(gpu, tmp_path)
+
+
+class WaitedTooLongError(TimeoutError):
+    """What a signal handler of a program raises, and what system calls raise as well."""
+
+
+@pytest.fixture
+def time_limit() -> Iterator[Callable[..., None]]:
+    def end_waiting(*_: object, **__: object) -> None:
+        raise WaitedTooLongError
+
+    before = signal.signal(signal.SIGALRM, end_waiting)
+    yield end_waiting
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_the_exception_of_a_signal_handler_ends_the_begin_of_a_recorder(gpu, tmp_path, monkeypatch, time_limit):
+    with monkeypatch.context() as patch:
+        patch.setattr(RecorderSource, "begin", time_limit)
+        with pytest.raises(WaitedTooLongError):
+            collector.record(folder=tmp_path)
+    record_one_kernel(gpu, tmp_path)
+
+
+def test_the_exception_of_a_signal_handler_ends_a_dump_and_no_recorder(gpu, tmp_path, monkeypatch, time_limit):
+    with collector.record(folder=tmp_path, strict=True) as recorder:
+        gpu.launch("a")
+        with monkeypatch.context() as patch:
+            patch.setattr(RecorderSource, "cut", time_limit)
+            with pytest.raises(WaitedTooLongError):
+                recorder.dump()
+        assert recorder.dump() is not None
+
+
+def test_the_exception_of_a_signal_handler_that_interrupts_a_write_leaves_no_other_file(
+    gpu, tmp_path, monkeypatch, time_limit
+):
+    """An OSError in the writing of a file would be taken for one of the disk."""
+    monkeypatch.setattr("collector.formats.step.TracedStep.save", interrupted_write(time_limit))
+    with pytest.raises(WaitedTooLongError), collector.trace(tmp_path / "step.pb"):
+        gpu.launch("a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def interrupted_write(handler: Callable[..., None]) -> Callable[..., None]:
+    def save(_: object, path: Path) -> None:
+        with atomic_write(path):
+            handler()
+
+    return save
 
 
 @pytest.mark.parametrize(
