@@ -6,7 +6,9 @@ import contextlib
 import errno
 import gzip
 import os
+import re
 import stat
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -22,6 +24,8 @@ _GZIP_LEVEL = 6
 """The default of the gzip command: level 9 takes 3 to 5 times as long for a trace and saves 8 %."""
 _NO_ROOM, _NOT_HERE = "Free space, or write to another place", "Write to another place"
 _OTHER_NAME = "Give the output another name"
+_MOST_LINKS = 40
+"""The number of links that Linux follows in a path."""
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _NO_ROOM),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _NOT_HERE),
@@ -80,8 +84,8 @@ def atomic_write(path: str | os.PathLike[str], *, is_of_dataset: bool = False) -
     """Open a file beside ``path``, which is renamed to ``path`` when the block ends without an error.
 
     If the block raises, an existing file at ``path`` is unchanged and nothing else remains. The new file gets the
-    permissions of the one it replaces. For a link, the file that it points to is replaced; pipes and devices are
-    written directly.
+    permissions of the one it replaces. For a link, the file that it points to is replaced; pipes, devices and open
+    files of this process (``/dev/stdout``) are written directly.
 
     Args:
         path: the file.
@@ -227,15 +231,41 @@ def _as_output_error(target: Path) -> Iterator[None]:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether a path leads to a pipe or a device, which must be written directly."""
+    """Whether a path leads to a pipe, a device or an open file of this process, which must be written directly."""
     try:
         mode = target.stat().st_mode
     except OSError:
         return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or _open_file(target) is not None
+
+
+def _open_file(target: Path) -> int | None:
+    """The descriptor that a path such as ``/dev/stdout`` names, in this process; None: it names none.
+
+    Where a shell has redirected the output to a file, to replace that file would lose what it holds and what follows.
+    """
+    for _ in range(_MOST_LINKS):
+        folder = os.path.realpath(target.parent)
+        if target.name.isdecimal() and re.fullmatch(rf"/proc/{os.getpid()}(/task/\d+)?/fd", folder):
+            return int(target.name)
+        if not target.is_symlink():
+            return None
+        target = Path(folder, target.readlink())
+    return None
+
+
+def _flush_outputs() -> None:
+    """Let texts that were printed before stand before what is written now."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
 
 
 def _open_stream(target: Path) -> BinaryIO:
+    number = _open_file(target)
+    if number is not None:
+        _flush_outputs()
+        return os.fdopen(os.dup(number), "wb")
     try:
         descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK)  # opening a pipe without a reader would block
     except OSError as error:

@@ -6,6 +6,9 @@ import errno
 import os
 import re
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -158,6 +161,55 @@ def test_a_pipe_that_nobody_reads_is_reported_at_once(tmp_path):
     os.mkfifo(path)
     with pytest.raises(collector.OutputError, match="this pipe has no reader"), atomic_write(path) as file:
         file.write(b"1")
+
+
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_an_open_file_of_the_process_is_written_where_it_stands(tmp_path, folder, is_link):
+    """As /dev/stdout is, where a shell has redirected the output to a file: that keeps what it holds already."""
+    log = tmp_path / "log.txt"
+    with log.open("wb", buffering=0) as file:
+        file.write(b"before\n")
+        path = Path(f"{folder}/{file.fileno()}")
+        if is_link:
+            (tmp_path / "t.csv").symlink_to(path)
+            path = tmp_path / "t.csv"
+        check_writable(path)
+        with atomic_write(path) as stream:
+            stream.write(b"table\n")
+        file.write(b"after\n")
+    assert log.read_text() == "before\ntable\nafter\n"
+
+
+def test_what_was_printed_before_a_file_is_written_to_the_output_stands_before_it(tmp_path):
+    program = """
+from collector.files.atomic_files import atomic_write
+
+print("before")
+with atomic_write("/dev/stdout") as file:
+    file.write(b"table\\n")
+print("after")
+"""
+    with (tmp_path / "log.txt").open("wb") as log:
+        subprocess.run([sys.executable, "-c", program], stdout=log, check=True)
+    assert (tmp_path / "log.txt").read_text() == "before\ntable\nafter\n"
+
+
+def test_an_open_file_that_is_only_read_is_reported(tmp_path):
+    (tmp_path / "log.txt").write_bytes(b"before")
+
+    def write(number: int) -> None:
+        with atomic_write(f"/dev/fd/{number}") as stream:
+            stream.write(b"table")
+
+    with (tmp_path / "log.txt").open("rb") as file, pytest.raises(collector.OutputError, match="Bad file descriptor"):
+        write(file.fileno())
+    assert (tmp_path / "log.txt").read_bytes() == b"before"
+
+
+def test_a_number_that_is_no_open_file_is_reported():
+    with pytest.raises(collector.OutputError, match="cannot write /dev/fd/987654"), atomic_write("/dev/fd/987654"):
+        pass
 
 
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
