@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import text_format
 
 from collector.checked_arguments import check_function, whole_numbers
-from collector.errors import SessionActiveError
+from collector.errors import OutputError, SessionActiveError
+from collector.files.atomic_files import atomic_write
+from collector.files.working_directory import WorkingDirectory
 from collector.profiler.api import Profiler
 from collector.profiler.profiler_errors import ProfilerError
 from collector.profiler.step_session import StepSession, new_session
@@ -87,7 +89,7 @@ class ProfileContext:
             raise ValueError("a folder for the profiles is needed")
         if enabled and self._trace_steps is not None and len(self._trace_steps) > MAX_TRACED_STEPS:
             raise ValueError(f"{len(self._trace_steps)} steps to trace; at most {MAX_TRACED_STEPS} can be")
-        self._folder = Path(profile_dir)
+        self._folder, self._directory = Path(profile_dir), WorkingDirectory()
         self._dump_steps = {100} if dump_steps is None else whole_numbers("dump_steps", dump_steps)
         self._enabled = enabled
         self._debug = debug
@@ -97,6 +99,8 @@ class ProfileContext:
         self._next_step = 0
         self._seen: set[str] = set()
         self._traced: set[int] = set()
+        self._ended: set[int] = set()
+        """The steps after which a profile would be written."""
         self._force_trace = self._force_dump = False
         self._under_way = contextlib.ExitStack()
         """Ends the trace of the last traced step."""
@@ -122,9 +126,14 @@ class ProfileContext:
             return
         _active = None
         self._under_way.close()  # a step without an end, as when no callback is called for a batch that failed
-        missed = sorted(step for step in self._dump_steps if step >= self._next_step)
-        if missed and self._traced:
-            log.warning("not written: profile_%d; the program made %d steps", missed[0], self._next_step)
+        if not self._traced:
+            return
+        missed = sorted(self._dump_steps - self._ended)
+        if not_ended := [f"profile_{step}" for step in missed if 0 <= step < self._next_step]:
+            names = ", ".join(not_ended)
+            log.warning("not written: %s: these steps raised an error, or began inside another", names)
+        if not_made := [step for step in missed if step >= self._next_step]:
+            log.warning("not written: profile_%d; the program made %d steps", not_made[0], self._next_step)
 
     def trace_next_step(self) -> None:
         """Trace the next step, whether or not it was chosen."""
@@ -240,6 +249,8 @@ class ProfileContext:
 
     @uncompiled
     def _dump(self, step: int) -> None:
+        if step in self._dump_steps:
+            self._ended.add(step)
         if self.profiler is None or not (self._force_dump or step in self._dump_steps):
             return
         self._force_dump = False
@@ -247,14 +258,18 @@ class ProfileContext:
             log.warning("wrote profile_%d", step)
 
     def _write(self, name: str, content: bytes) -> bool:
-        return write_or_warn(self._folder / name, content)
+        return write_or_warn(self._directory.anchored(self._folder) / name, content)
 
 
 def write_or_warn(path: Path, content: bytes) -> bool:
     """Write a file and its folder; return whether that succeeded. A full disk must not end hours of training."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        with atomic_write(path) as file:
+            file.write(content)
+    except OutputError as error:
+        log.warning("%s", error)
+        return False
     except OSError as error:
         log.warning("cannot write %s: %s", path, error.strerror or error)
         return False

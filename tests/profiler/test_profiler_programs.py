@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import random
+import resource
 import threading
 from typing import ClassVar
 
@@ -341,6 +342,40 @@ def test_a_dump_holds_all_steps_so_far_and_one_that_never_came_is_reported(tmp_p
     steps = [list(ProfileProto.FromString((tmp_path / f"profile_{n}").read_bytes()).steps) for n in (1, 3)]
     assert steps == [[0], [0, 2]]
     assert "not written: profile_50; the program made 6 steps" in caplog.text
+
+
+def _fail(context: profiler.ProfileContext) -> None:
+    with context.step():
+        raise KeyError
+
+
+def test_dumps_of_steps_that_did_not_end_or_were_inside_others_are_reported(tmp_path, trace, caplog):
+    with profiler.ProfileContext(tmp_path, trace_steps=[0, 1], dump_steps=[0, 2, 3, 4, 5], open_trace=trace) as context:
+        _run(context, 1)
+        with context.step():
+            _run(context, 2)
+        with pytest.raises(KeyError):
+            _fail(context)
+    assert [path.name for path in tmp_path.iterdir()] == ["profile_0"]
+    assert (
+        "not written: profile_2, profile_3, profile_4: these steps raised an error, or began inside another"
+        in caplog.text
+    )
+    assert "not written: profile_5; the program made 5 steps" in caplog.text
+
+
+def test_a_profile_that_cannot_be_written_whole_leaves_that_of_before(tmp_path, trace, caplog):
+    (tmp_path / "profile_0").write_bytes(b"of before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with profiler.ProfileContext(tmp_path, trace_steps=[0], dump_steps=[0], open_trace=trace) as context:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+        try:
+            _run(context, 1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.iterdir()] == ["profile_0"]
+    assert (tmp_path / "profile_0").read_bytes() == b"of before"
+    assert f"cannot write {tmp_path / 'profile_0'}: File too large" in caplog.text
 
 
 def test_steps_of_other_threads_run_untraced_meanwhile_and_are_counted(tmp_path, trace):

@@ -9,6 +9,7 @@ import pytest
 import collector
 from collector.dataset.dataset import Dataset
 from collector.dataset.dataset_writer import DatasetWriter
+from collector.profiler.context import ProfileContext
 from collector.profiler.hook import ProfilerHook
 from collector.testing import SimulatedGpu
 
@@ -158,6 +159,16 @@ def test_the_files_of_a_profiler_hook(gpu, tmp_path, elsewhere):
         written.append(hook.after_step(number))
     assert written == [None, tmp_path / "timelines" / "timeline-1.json"]
     assert {file.partition("/")[0] for file in files_in(tmp_path)} == {"timelines", "runs"}
+
+
+def test_the_files_of_a_profile_context(gpu, tmp_path, elsewhere):
+    with ProfileContext("profiles", trace_steps=[0, 1], dump_steps=[0, 1], debug=True) as context:
+        for _ in range(2):
+            with context.step():
+                gpu.launch("a")
+                elsewhere()
+    names = sorted(path.name for path in (tmp_path / "profiles").iterdir())
+    assert names == ["profile_0", "profile_1", "run_meta_0", "run_meta_1"]
 
 
 def test_a_working_directory_that_is_deleted(gpu, tmp_path, monkeypatch):
