@@ -97,7 +97,7 @@ class StepTracer:
             self._source = open_source(options.source) if isinstance(options.source, str) else options.source
             if options.journal is not None:
                 options = replace(options, journal=self._find_journal(options.journal, self._source, number, trouble))
-            self._refuse_without_budget(self._source)
+            self._refuse_in_part(self._source)
             load_annotations()
             try:
                 self._source.start(options)
@@ -106,7 +106,7 @@ class StepTracer:
                 window = window_of_recording(options)
                 if window is None:
                     raise
-                self._refuse_without_budget(window)
+                self._refuse_in_part(window)
                 self._source = window
         except Exception as error:
             if error_of_handler(error) is None:  # else the source may have started
@@ -123,6 +123,8 @@ class StepTracer:
             self._journal = StepJournal(source, self._journal_path, is_result=options.stream)
         if missing := self._missing_budget(source):
             trouble(missing, f"the step has no budget of its own: {missing}")
+        if missing := self._missing_journal(source):
+            trouble(missing, f"the journal {options.journal} is not written: {missing}")
         if options.counters:
             from collector.tracing.counter_sampler import CounterSampler
 
@@ -152,9 +154,19 @@ class StepTracer:
             "this process is recorded already" if is_window else f"the source {source.name!r} cannot keep one"
         )
 
-    def _refuse_without_budget(self, source: Source) -> None:
-        """Raise in a strict session, before the source starts: nobody would end it."""
-        if self._options.strict and (missing := self._missing_budget(source)):
+    def _missing_journal(self, source: Source) -> NotTracedError | None:
+        """The reason why the journal that was to be the result is not written: a recording has one journal."""
+        if not self._options.stream or not isinstance(source, RecordedWindow):
+            return None
+        return NotTracedError(
+            "this process is recorded already, and the step is a part of that recording",
+            "Save the step, or leave stream=True out",
+        )
+
+    def _refuse_in_part(self, source: Source) -> None:
+        """Raise in a strict session what would be missing, before the source starts: nobody would end it."""
+        missing = self._missing_budget(source) or self._missing_journal(source)
+        if self._options.strict and missing:
             raise missing
 
     def discard_warm_up(self) -> None:

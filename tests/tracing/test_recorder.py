@@ -473,6 +473,27 @@ def test_a_kernel_that_runs_when_a_trace_ends_is_part_of_it(tmp_path):
     assert step.recording.clock.window_ns >= 20_000_000
 
 
+def test_a_step_of_a_recorder_writes_no_journal_and_says_so(gpu, tmp_path):
+    """The program would look for it afterwards."""
+    journal = tmp_path / "run.journal"
+    with collector.record(folder=tmp_path / "dumps", strict=True):
+        with (
+            pytest.warns(
+                collector.CollectorWarning,
+                match=r"run\.journal is not written: this process is recorded already, .* leave stream=True out",
+            ),
+            collector.trace(journal=journal, stream=True) as step,
+        ):
+            gpu.launch("a")
+        strict = collector.trace(journal=journal, stream=True, strict=True)
+        with pytest.raises(collector.NotTracedError, match="is recorded already"):
+            strict.start()
+        with collector.trace(journal=journal, strict=True) as kept_by_the_recorder:
+            gpu.launch("b")
+    assert (step.kernels.names(), kept_by_the_recorder.kernels.names()) == (["a"], ["b"])
+    assert not journal.exists()
+
+
 def test_a_time_in_the_future_does_not_lengthen_a_trace(gpu, tmp_path):
     with collector.record(folder=tmp_path, strict=True), collector.trace(strict=True) as step:
         gpu.inject("shifted_timestamps")  # by an hour
