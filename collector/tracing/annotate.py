@@ -367,6 +367,11 @@ def send_annotations_to(
     return Ended(ended.known.in_order, counters | ended.known.figures())
 
 
+def records_stacks() -> bool:
+    """Whether the Python stack of every annotation is recorded now."""
+    return _recorder is not None and _recorder.stacks
+
+
 def send_annotations_always(source: Source, *, stacks: bool = False) -> None:
     """Pass annotations to ``source`` while no session receives them, for a process that may be recorded at any time.
 

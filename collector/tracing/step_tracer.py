@@ -14,7 +14,7 @@ from collector.runtime.original_functions import getpid
 from collector.runtime.signal_handlers import error_of_handler
 from collector.sources import open_source
 from collector.sources.native import NativeSource
-from collector.tracing.annotate import load_annotations, send_annotations_to
+from collector.tracing.annotate import load_annotations, records_stacks, send_annotations_to
 from collector.tracing.caller_warnings import warn_caller
 from collector.tracing.facts_at_end import FactsAtEnd
 from collector.tracing.graph_names import graph_names
@@ -125,6 +125,8 @@ class StepTracer:
             trouble(missing, f"the step has no budget of its own: {missing}")
         if missing := self._missing_journal(source):
             trouble(missing, f"the journal {options.journal} is not written: {missing}")
+        if missing := self._missing_stacks(source):
+            trouble(missing, f"the Python stacks of annotations are not recorded: {missing}")
         if options.counters:
             from collector.tracing.counter_sampler import CounterSampler
 
@@ -163,9 +165,18 @@ class StepTracer:
             "Save the step, or leave stream=True out",
         )
 
+    def _missing_stacks(self, source: Source) -> NotTracedError | None:
+        """The reason why annotations have no Python stacks: they are those of the recording that contains the step."""
+        if not self._options.stacks or not isinstance(source, RecordedWindow) or records_stacks():
+            return None
+        return NotTracedError(
+            "this process is recorded already, without them",
+            "Give annotations stack=True, or record with collector run --python",
+        )
+
     def _refuse_in_part(self, source: Source) -> None:
         """Raise in a strict session what would be missing, before the source starts: nobody would end it."""
-        missing = self._missing_budget(source) or self._missing_journal(source)
+        missing = self._missing_budget(source) or self._missing_journal(source) or self._missing_stacks(source)
         if self._options.strict and missing:
             raise missing
 

@@ -473,6 +473,23 @@ def test_a_kernel_that_runs_when_a_trace_ends_is_part_of_it(tmp_path):
     assert step.recording.clock.window_ns >= 20_000_000
 
 
+def test_a_step_of_a_recorder_has_no_stacks_and_says_so(gpu, tmp_path):
+    with collector.record(folder=tmp_path, strict=True):
+        step = collector.trace(stacks=True)
+        with pytest.warns(collector.CollectorWarning, match="stacks of annotations are not recorded: .* stack=True"):
+            step.start()
+        with collector.annotate("without"):
+            gpu.launch("a")
+        with collector.annotate("with", stack=True):
+            gpu.launch("b")
+        step.stop()
+        strict = collector.trace(stacks=True, strict=True)
+        with pytest.raises(collector.NotTracedError, match="is recorded already"):
+            strict.start()
+    assert step.kernels.names() == ["a", "b"]
+    assert [bool(details.stack) for details in step.recording.details] == [True]
+
+
 def test_a_step_of_a_recorder_writes_no_journal_and_says_so(gpu, tmp_path):
     """The program would look for it afterwards."""
     journal = tmp_path / "run.journal"
