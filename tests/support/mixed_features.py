@@ -359,8 +359,10 @@ class MixedFeatures(RuleBasedStateMachine):
         stacks=st.booleans(),
     )
     def begin_trace(self, suffix: str, keeps: str, kinds: str, stacks: bool) -> None:
-        number, options = next(self.numbers), {"stacks": stacks}
-        options |= {"journal": f"{number}.journal", "stream": keeps == "stream"} if keeps else {}
+        # A part of a recording has neither stacks nor a journal of its own, which a strict session refuses.
+        number, options = next(self.numbers), {"stacks": stacks and not self.holder}
+        is_streamed = keeps == "stream" and not self.holder
+        options |= {"journal": f"{number}.journal", "stream": is_streamed} if keeps else {}
         without_calls = [kind for kind in KINDS if not kind.endswith("_api")]
         options |= {
             "kernels": {"kinds": "kernels"},
@@ -370,7 +372,7 @@ class MixedFeatures(RuleBasedStateMachine):
         path = f"{number}{suffix}" if suffix else None
         session = collector.trace(path, strict=True, **options)
         session.start()
-        stream = Path.cwd() / f"{number}.journal" if keeps == "stream" and not self.holder else None
+        stream = Path.cwd() / f"{number}.journal" if is_streamed else None
         self.begin_window(Window(session, path=path and Path.cwd() / path, stream=stream, kinds=kinds))
 
     @precondition(lambda self: self.window and not self.schedule)
