@@ -34,6 +34,7 @@ from collector.recording.recording import Recording
 from collector.recording.run_label import RunLabel
 from collector.runtime.launcher_ranks import launched_world_size
 from collector.runtime.optional_packages import optional_package
+from collector.runtime.signal_handlers import error_of_handler
 from collector.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -256,6 +257,8 @@ class DatasetWriter:
         try:
             yield
         except OSError as error:
+            if error_of_handler(error) is not None:
+                raise
             raise output_error(f"cannot write the dataset {self._folder}", error) from error
 
     def _discard(self, files: Mapping[str, Path]) -> None:

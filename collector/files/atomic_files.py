@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.errors import OutputError
 from collector.files.dataset_files import dataset_that_holds
+from collector.runtime.signal_handlers import error_of_handler
 from collector.text.shell_words import file_argument
 from collector.text.surrogates import without_surrogates
 
@@ -225,6 +226,8 @@ def _as_output_error(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error_of_handler(error) is not None:
+            raise
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             _check_folder(target, target.parent)  # which names the cause and the remedy
         raise output_error(f"cannot write {target}", error) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -210,6 +211,27 @@ def test_an_open_file_that_is_only_read_is_reported(tmp_path):
 def test_a_number_that_is_no_open_file_is_reported():
     with pytest.raises(collector.OutputError, match="cannot write /dev/fd/987654"), atomic_write("/dev/fd/987654"):
         pass
+
+
+def test_the_exception_of_a_signal_handler_is_none_of_the_system(tmp_path):
+    """A `TimeoutError` is an OSError, as those of a full disk are."""
+
+    def end_waiting(*_: object) -> None:
+        raise TimeoutError
+
+    def write(path: Path) -> None:
+        with atomic_write(path):
+            os.kill(os.getpid(), signal.SIGALRM)
+            for _ in range(100_000):
+                pass
+
+    before = signal.signal(signal.SIGALRM, end_waiting)
+    try:
+        with pytest.raises(TimeoutError):
+            write(tmp_path / "t.json")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
