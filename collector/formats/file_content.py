@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
 from collector.files.unpacking import GZIP, MAX_BYTES, GzipPieces
+from collector.runtime.signal_handlers import error_of_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,12 +94,9 @@ class FileContent:
         if self._whole is not None:
             yield self._whole
             return
-        try:
-            with self.name.open("rb") as file:
-                while piece := file.read(_PIECE_BYTES):
-                    yield piece
-        except OSError as error:
-            raise _unreadable(self.name, error) from error
+        with _reading(self.name), self.name.open("rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                yield piece
 
     @cached_property
     def data(self) -> bytes:
@@ -106,10 +105,8 @@ class FileContent:
             return b"".join(self.pieces())
         if self._whole is not None:
             return self._whole
-        try:
+        with _reading(self.name):
             return self.name.read_bytes()
-        except OSError as error:
-            raise _unreadable(self.name, error) from error
 
     @property
     def plain_file(self) -> Path | None:
@@ -203,25 +200,29 @@ def content_of(name: Path, check_head: CheckHead, readable: str) -> FileContent:
 
 def _opened(name: Path, check_head: CheckHead, readable: str) -> FileContent:
     """The bytes of a file or a pipe, packed as they are."""
-    try:
-        with name.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-            if len(head) < _HEAD_BYTES:
-                return FileContent(name, head, head, len(head), readable)
-            about = os.fstat(file.fileno())
-            if not head.startswith(GZIP):
-                check_head(head, name, about.st_size)
-            if about.st_size > MAX_BYTES:
-                raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
-            if stat.S_ISREG(about.st_mode):
-                return FileContent(name, head, None, about.st_size, readable)
-            data = head + file.read(MAX_BYTES + 1 - len(head))  # a pipe does not say how much will come
-    except OSError as error:
-        raise _unreadable(name, error) from error
+    with _reading(name), name.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+        if len(head) < _HEAD_BYTES:
+            return FileContent(name, head, head, len(head), readable)
+        about = os.fstat(file.fileno())
+        if not head.startswith(GZIP):
+            check_head(head, name, about.st_size)
+        if about.st_size > MAX_BYTES:
+            raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
+        if stat.S_ISREG(about.st_mode):
+            return FileContent(name, head, None, about.st_size, readable)
+        data = head + file.read(MAX_BYTES + 1 - len(head))  # a pipe does not say how much will come
     if len(data) > MAX_BYTES:
         raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
     return FileContent(name, head, data, len(data), readable)
 
 
-def _unreadable(name: Path, error: OSError) -> InvalidFileError:
-    return InvalidFileError(f"{name}: {error.strerror or error}")
+@contextlib.contextmanager
+def _reading(name: Path) -> Iterator[None]:
+    """Raise the system's errors about a file as `collector.InvalidFileError`."""
+    try:
+        yield
+    except OSError as error:
+        if error_of_handler(error) is not None:
+            raise
+        raise InvalidFileError(f"{name}: {error.strerror or error}") from error

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -796,3 +797,19 @@ def test_a_window_that_is_no_pair_of_numbers_is_refused(two_kernels, window):
 def test_a_window_with_an_end_that_is_no_number_is_refused(two_kernels):
     with pytest.raises(ValueError, match="NaN is not a time"):
         load(two_kernels, window=(float("nan"), 1))
+
+
+def test_the_exception_of_a_signal_handler_is_none_of_the_file(tmp_path, monkeypatch):
+    """A `TimeoutError` is an OSError, as those of a file that cannot be read are."""
+
+    def end_waiting(*_: object) -> None:
+        raise TimeoutError
+
+    (tmp_path / "step.json").write_bytes(b'{"traceEvents": []}')
+    before = signal.signal(signal.SIGALRM, end_waiting)
+    try:
+        monkeypatch.setattr("pathlib.Path.open", end_waiting)
+        with pytest.raises(TimeoutError):
+            load(tmp_path / "step.json")
+    finally:
+        signal.signal(signal.SIGALRM, before)
