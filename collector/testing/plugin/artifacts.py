@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
-from collector.errors import CollectorError
+from collector.errors import CollectorError, in_words
 from collector.testing.plugin.run_dataset import RunDataset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from collector.recording.recording import Recording
     from collector.testing.plugin.plugin_options import PluginOptions
     from collector.testing.plugin.running_test import Running
+
+Arguments = ParamSpec("Arguments")
 
 _SUFFIX = ".trace.json"
 _LONGEST = 120
@@ -39,12 +41,12 @@ class Artifacts:
         worked = running.recordings_with_work()
         if self._options.pages is not None and worked:
             self._write_page(running, worked, self._options.pages)
-        if self._dataset is not None and (problem := self._dataset.add(running.item.nodeid, worked)):
+        if self._dataset is not None and (problem := _problem_in(self._dataset.add, running.item.nodeid, worked)):
             running.note("problems", f"tests could not be added to the dataset: {problem}")
 
     def close(self) -> str | None:
         """Finish the dataset; return the error, or None."""
-        return None if self._dataset is None else self._dataset.close()
+        return None if self._dataset is None else _problem_in(self._dataset.close)
 
     def _keep_trace(self, running: Running, recordings: Sequence[Recording], folder: Path) -> None:
         keep = self._options.keep
@@ -59,7 +61,7 @@ class Artifacts:
                 Path(name).unlink(missing_ok=True)
             if str(path) not in stay:
                 return
-        problem = _save_trace(recordings, path)
+        problem = _problem_in(_save_trace, recordings, path)
         if problem is None:
             running.notes["trace"] = str(path)
         else:
@@ -67,7 +69,7 @@ class Artifacts:
 
     def _write_page(self, running: Running, recordings: Sequence[tuple[str, Recording]], folder: Path) -> None:
         name = f"{safe_name(running.item.nodeid)}.html"
-        problem = _save_page(recordings, folder / name, running.item.nodeid)
+        problem = _problem_in(_save_page, recordings, folder / name, running.item.nodeid)
         if problem is None:
             running.notes["page"] = name
         else:
@@ -100,6 +102,16 @@ def writable_folder(folder: Path) -> str | None:
     except OSError as error:
         return f"cannot write to the folder {folder}: {error.strerror or error}"
     return None
+
+
+def _problem_in(
+    write: Callable[Arguments, str | None], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> str | None:
+    """Call ``write``; return the error that it returns or, of an unexpected kind, raises: the other tests run on."""
+    try:
+        return write(*args, **kwargs)
+    except Exception as error:  # a test may have replaced functions and modules that are needed
+        return in_words(error)
 
 
 def _save_trace(recordings: Sequence[Recording], path: Path) -> str | None:

@@ -624,3 +624,26 @@ def test_functions_that_tests_replace_do_not_end_the_run_or_the_tracing(pytester
     _, tests = report_of(pytester)
     assert [test["phases"]["call"]["figures"]["kernels"] for test in tests.values()] == [1, 1, 1, 1, 1]
     assert all(test["phases"]["call"]["losses"] == [] for test in tests.values()), tests
+
+
+FORGETS = """
+import sys
+
+def test_forgets(session_simulated_gpu):
+    session_simulated_gpu.launch("kernel")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "collector"]:
+        del sys.modules[name]
+
+def test_next(session_simulated_gpu):
+    session_simulated_gpu.launch("kernel")
+"""
+
+
+@pytest.mark.slow
+def test_modules_that_a_test_forgets_cost_its_artifacts_and_do_not_end_the_run(pytester):
+    """A test of lazy imports imports this package anew, whose classes are then others."""
+    pytest.importorskip("pyarrow")
+    result = run(pytester, FORGETS, "--gpu-dataset=out", "--gpu-trace=traces", "--gpu-simulate", apart=True)
+    result.assert_outcomes(passed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["tests could not be added to the dataset: unexpected TypeError: a dataset takes *"])
