@@ -30,6 +30,7 @@ from collector.profiler.profiler_errors import ProfilerError
 from collector.profiler.step_session import StepSession, new_session
 from collector.profiler.views.view import Message
 from collector.profiler.views.view_registry import VIEWS
+from collector.runtime.signal_handlers import error_of_handler
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing.schedule import Action, action_of
 
@@ -271,6 +272,8 @@ def write_or_warn(path: Path, content: bytes) -> bool:
         log.warning("%s", error)
         return False
     except OSError as error:
+        if error_of_handler(error) is not None:
+            raise
         log.warning("cannot write %s: %s", path, error.strerror or error)
         return False
     return True

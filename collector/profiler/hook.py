@@ -22,6 +22,7 @@ from collector.formats.output_paths import check_words, filled_path, rank_of_thi
 from collector.profiler.context import write_or_warn
 from collector.profiler.step_session import StepSession, new_session
 from collector.runtime.optional_packages import optional_package
+from collector.runtime.signal_handlers import error_of_handler
 from collector.runtime.uncompiled import uncompiled
 from collector.tracing.schedule import Action, action_of
 
@@ -227,4 +228,6 @@ class ProfilerHook:
                 events = trace_events(ChromeEvents([timeline.encode()]))
                 writer.write(session.recording, step=step, copied={TRACE_EVENTS.name: events})
         except (CollectorError, OSError) as error:
+            if error_of_handler(error) is not None:
+                raise
             log.warning("step %d is not in the dataset: %s", step, error)

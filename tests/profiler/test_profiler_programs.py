@@ -6,6 +6,7 @@ import enum
 import json
 import random
 import resource
+import signal
 import threading
 from typing import ClassVar
 
@@ -376,6 +377,33 @@ def test_a_profile_that_cannot_be_written_whole_leaves_that_of_before(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["profile_0"]
     assert (tmp_path / "profile_0").read_bytes() == b"of before"
     assert f"cannot write {tmp_path / 'profile_0'}: File too large" in caplog.text
+
+
+@pytest.mark.parametrize("written", ["context", "hook", "dataset"])
+def test_the_exception_of_a_signal_handler_is_no_error_of_writing(tmp_path, trace, monkeypatch, written):
+    """A `TimeoutError` is an OSError, as those of a full disk are, which do not end the program."""
+
+    def end_waiting(*_: object, **__: object) -> None:
+        raise TimeoutError
+
+    def run() -> None:
+        if written == "context":
+            with profiler.ProfileContext(tmp_path, trace_steps=[0], dump_steps=[0], open_trace=trace) as context:
+                _run(context, 1)
+        else:
+            dataset = tmp_path / "runs" if written == "dataset" else None
+            hook = profiler.ProfilerHook(save_steps=1, output_dir=tmp_path, output=dataset, open_trace=trace)
+            hook.after_step(0)
+            hook.after_step(1)
+
+    before = signal.signal(signal.SIGALRM, end_waiting)
+    try:
+        monkeypatch.setattr("collector.profiler.context.atomic_write", end_waiting)
+        monkeypatch.setattr("collector.dataset.dataset_writer.DatasetWriter.__init__", end_waiting)
+        with pytest.raises(TimeoutError):
+            run()
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_steps_of_other_threads_run_untraced_meanwhile_and_are_counted(tmp_path, trace):
