@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -203,12 +204,9 @@ class Recorder:
             raise OutputError(self._ring.removal)
         next_segment = self._source.cut(running=running)
         is_broken = self._source.is_broken
-        name = f"{re.sub(r'[^A-Za-z0-9]+', '-', reason).strip('-')[:40]}-{getpid()}-{len(self.dumps) + 1}"
         self.folder.mkdir(parents=True, exist_ok=True)
+        name = self._free_name(reason)
         journal = self.folder / f"{name}.journal"
-        while journal.exists():
-            name += "x"
-            journal = self.folder / f"{name}.journal"
         self._ring.copy(journal, next_segment, is_broken=is_broken)
         if target is None and self._suffix:
             target = self.folder / f"{name}{self._suffix}"
@@ -226,6 +224,13 @@ class Recorder:
         if not self._source.is_up_to_date:
             report(f"the latest records are not in {journal}: they were not written in time")
         return dump
+
+    def _free_name(self, reason: str) -> str:
+        """The name of the next dump in the folder, where earlier recorders of the process may have left theirs."""
+        words = re.sub(r"[^A-Za-z0-9]+", "-", reason).strip("-")[:40]
+        names = (f"{words}-{getpid()}-{number}" for number in itertools.count(len(self.dumps) + 1))
+        suffixes = {".journal", self._suffix or ".journal"}
+        return next(name for name in names if not any((self.folder / f"{name}{each}").exists() for each in suffixes))
 
     def dump_after(self, reason: str, *, running: bool = False) -> Dump | None:
         """Dump for a trigger; one line on standard error says where. Raises nothing.

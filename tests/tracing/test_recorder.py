@@ -473,6 +473,22 @@ def test_a_kernel_that_runs_when_a_trace_ends_is_part_of_it(tmp_path):
     assert step.recording.clock.window_ns >= 20_000_000
 
 
+def test_dumps_of_successive_recorders_are_counted_on(gpu, tmp_path):
+    """Also where their journals were removed, because the files are enough."""
+    for _ in range(3):
+        with collector.record(folder=tmp_path, suffix=".json", strict=True) as recorder:
+            gpu.launch("a")
+            gpu.synchronize()
+            dump = recorder.dump(reason="slow step")
+        dump.wait()
+    shutil.rmtree(dump.journal)
+    with collector.record(folder=tmp_path, suffix=".json", strict=True) as recorder:
+        recorder.dump(reason="slow step").wait()
+    dumps = {f"slow-step-{os.getpid()}-{number}" for number in range(1, 5)}
+    assert {path.stem for path in tmp_path.glob("*.json")} == dumps
+    assert {path.stem for path in tmp_path.glob("*.journal")} == dumps - {f"slow-step-{os.getpid()}-3"}
+
+
 def test_a_step_of_a_recorder_has_no_stacks_and_says_so(gpu, tmp_path):
     with collector.record(folder=tmp_path, strict=True):
         step = collector.trace(stacks=True)
