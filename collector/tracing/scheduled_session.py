@@ -139,16 +139,16 @@ class ScheduledSession(Session):
         """Write the file of all windows."""
         try:
             self._outputs.path = files.write()
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) or error_of_handler(error) is not None:  # a Ctrl-C, another signal
+                with contextlib.suppress(Exception):
+                    warn_caller(f"the trace is not saved, because that was interrupted{files.remains()}")
+                raise
             message = f"the trace is not saved: {in_words(error)}{files.remains()}"
-            if exc is None or error_of_handler(error) is not None:
+            if exc is None:
                 self._trouble(error, message)
             else:
                 warn_caller(message)
-        except BaseException:  # a Ctrl-C
-            with contextlib.suppress(Exception):
-                warn_caller(f"the trace is not saved, because that was interrupted{files.remains()}")
-            raise
 
     def open_window(self, step: int) -> None:
         """Begin to record. For `collector.tracing.scheduled_windows`."""

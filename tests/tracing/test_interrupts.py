@@ -360,6 +360,20 @@ def test_a_ctrl_c_while_the_windows_are_joined_is_told_with_their_place(gpu, tmp
     assert collector.load(window).kernels.names() == ["a"]
 
 
+def test_a_signal_handler_that_interrupts_the_joining_of_windows_is_told_with_their_place(
+    gpu, tmp_path, monkeypatch, alarm
+):
+    session = collector.trace(tmp_path / "windows.json", schedule=collector.schedule(wait=0, warmup=0, active=1))
+    monkeypatch.setattr("collector.merging.merged_trace.merge_windows", alarm)
+    with (
+        pytest.raises(TooLateError),
+        pytest.warns(collector.CollectorWarning, match=r"interrupted; the windows are in .*\.collector-windows-"),
+    ):
+        trace_one_step(gpu, session)
+    (folder,) = tmp_path.iterdir()
+    assert len(list(folder.iterdir())) == 1
+
+
 def test_a_ctrl_c_while_the_first_window_is_saved_leaves_no_folder(gpu, tmp_path, monkeypatch):
     session = collector.trace(tmp_path / "windows.json", schedule=collector.schedule(wait=0, warmup=0, active=1))
     monkeypatch.setattr(collector.Session, "save", _interrupt)
