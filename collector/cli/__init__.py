@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
+from collector.cli._ending_signals import ended_by_exception
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.wording import suggestion
@@ -38,6 +39,8 @@ _OF_WRITING = (errno.EAGAIN, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, 
 """Errors of the system call `write`."""
 _WITHOUT_PROJECT = ("info", "completion")
 """Commands for which faulty options of the project are a warning: one explains faults, one runs in each new shell."""
+_WITH_OWN_SIGNALS = ("attach", "bench", "run")
+"""Commands that end others with themselves, or call code of the user, whose SystemExit is its own affair."""
 _EXAMPLES = """\
 collector demo -o step.pb                   trace a training-like step, on a simulated GPU if there is no other
 collector summary step.pb                   busy time, kernels, time by annotation, copies, losses
@@ -111,7 +114,11 @@ def _run(given: Sequence[str]) -> int:
         print(_EXAMPLES, end="")
         return 0
     parsed = _parsed(given)
-    return _load(parsed.subcommand).run(parsed)
+    command = _load(parsed.subcommand)
+    if parsed.subcommand in _WITH_OWN_SIGNALS:
+        return command.run(parsed)
+    with ended_by_exception():
+        return command.run(parsed)
 
 
 def _can_write_output() -> bool:

@@ -12,9 +12,7 @@ token that is printed; nothing is written, and nothing is loaded from elsewhere.
 from __future__ import annotations
 
 import argparse
-import signal
 from pathlib import Path
-from types import FrameType
 
 from collector.cli._number_arguments import count_in
 from collector.cli._path_arguments import path_argument
@@ -73,9 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.op_log_path and not (arguments.graph_path or arguments.run_meta_path):
         raise CollectorError("--op_log_path belongs to a graph or its steps", "Give --graph_path or --run_meta_path")
-    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has no SIGHUP
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, _end)
     profiles = list(arguments.profile_context_path)
     made = tempfile.TemporaryDirectory(prefix="collector-")
     if arguments.graph_path or arguments.run_meta_path:
@@ -93,11 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
     with made:
         serve(application, sockets, address="" if arguments.no_browser else address)
     return 0
-
-
-def _end(number: int, _frame: FrameType | None) -> None:
-    """End as at an exception: the temporary files are removed, which a signal alone would leave."""
-    raise SystemExit(128 + number)
 
 
 def _profile(arguments: argparse.Namespace, folder: Path) -> Path:
