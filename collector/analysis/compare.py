@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import NO_ANNOTATION, launch_paths
 from collector.analysis.answer import Answer, Column
 from collector.analysis.asked import recordings_in
-from collector.analysis.busy_time import devices
 from collector.analysis.copies import KINDS as COPIES_BY
 from collector.analysis.copies import names_of_kinds
+from collector.analysis.device_times import exposed_in_windows
 from collector.analysis.duration_groups import Keys
-from collector.analysis.idle import CAUSE_NAMES, idle
+from collector.analysis.idle import CAUSE_NAMES, CAUSES, causes_in_windows, idle
 from collector.analysis.kernels import KEYS as KERNELS_BY
 from collector.analysis.kernels import keys_of_kernels
 from collector.analysis.step_marks import MarkedSteps, cut_steps, path_within
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Window
     from collector.analysis.asked import Asked
-    from collector.recording.recording import Recording
 
     Numbers = npt.NDArray[np.int64]
 
@@ -65,10 +64,6 @@ class _Figures(NamedTuple):
     ns: Numbers
 
 
-_Spent: TypeAlias = "Iterable[tuple[tuple[Any, ...], int]]"
-"""Keys and ns."""
-
-
 @dataclass(frozen=True)
 class _Family:
     """A way to divide a step by keys, whose figures add up to the whole."""
@@ -76,10 +71,9 @@ class _Family:
     whole: str
     """Name of the total to which the parts add up."""
     keys: tuple[Column, ...]
-    of_all: Callable[[MarkedSteps], Iterable[_Figures]] = lambda steps: ()
-    """The figures of all steps of a recording: durations are those of the work that was launched in each."""
-    of_each: Callable[[MarkedSteps, int, Recording], _Spent] | None = None
-    """The times of devices in one step, given its index and all that ran in it."""
+    of: Callable[[MarkedSteps], Iterable[_Figures]]
+    """The figures of the steps of a recording: times of devices are those of the windows of the steps, durations those
+    of the work that was launched in them."""
     has_counts: bool = True
     counts_graphs: bool = False
     """Whether a launch of a CUDA graph that was recorded as a whole counts as an activity."""
@@ -91,25 +85,19 @@ def _step(steps: MarkedSteps) -> Iterable[_Figures]:
     yield _Figures([("step",)], none, np.arange(len(steps)), none, lengths)
 
 
-def _time(steps: MarkedSteps, step: int, ran: Recording) -> _Spent:
-    busy = {
-        "compute": "compute_ns",
-        "exposed graphs": "exposed_graph_ns",
-        "exposed communication": "exposed_communication_ns",
-        "exposed copies": "exposed_copy_ns",
-        "exposed memsets": "exposed_memset_ns",
-    }
-    for row in devices(ran):
-        yield from (((part,), row[column]) for part, column in busy.items())
-    yield from (((f"idle: {cause}",), spent) for (cause,), spent in _idle(steps, step, ran))
+def _time(steps: MarkedSteps) -> Iterable[_Figures]:
+    parts = ("compute", "exposed graphs", "exposed communication", "exposed copies", "exposed memsets")
+    yield _of_table([(part,) for part in parts], exposed_in_windows(steps.recording, steps.starts, steps.ends))
+    yield from (each._replace(keys=[(f"idle: {cause}",) for (cause,) in each.keys]) for each in _idle(steps))
 
 
-def _idle(steps: MarkedSteps, step: int, ran: Recording) -> _Spent:
-    rows = list(idle(ran))
-    for row in rows:
-        yield from (((name,), row[f"{cause}_ns"]) for cause, name in CAUSE_NAMES.items())
-    for _ in steps.devices - {row["device_id"] for row in rows}:  # no work of theirs ended the gap
-        yield (CAUSE_NAMES["tail"],), steps.windows[step].length_ns
+def _idle(steps: MarkedSteps) -> Iterable[_Figures]:
+    if steps.marks:
+        times = causes_in_windows(steps.recording, steps.starts, steps.ends)
+    else:
+        totals = idle(steps.recording).totals
+        times = np.array([[totals[f"{cause}_ns"]] for cause in CAUSES], np.int64)
+    yield _of_table([(CAUSE_NAMES[cause],) for cause in CAUSES], times)
 
 
 def _ops(steps: MarkedSteps) -> Iterable[_Figures]:
@@ -137,6 +125,12 @@ def _copies(steps: MarkedSteps) -> Iterable[_Figures]:
         yield found._replace(keys=[names_of_kinds(own) for own in found.keys])
 
 
+def _of_table(keys: Sequence[tuple[Any, ...]], times: Numbers) -> _Figures:
+    """The figures of times in ns: a row for each key, a column for each step."""
+    key, step = np.indices(times.shape).reshape(2, -1)
+    return _Figures(keys, key, step, np.zeros(times.size, np.int64), times.reshape(-1))
+
+
 def _of_work(step: Numbers, keys: Sequence[Keys], duration_ns: Numbers) -> _Figures:
     """The figures of activities, given the step of each, -1 for none, and its keys."""
     own = np.flatnonzero(step >= 0)
@@ -159,7 +153,7 @@ _FAMILIES = {
     "time": _Family(
         "the time of all devices",
         (Column("part", "text", "Class of activity, or cause of idle time."),),
-        of_each=_time,
+        _time,
         has_counts=False,
         counts_graphs=True,
     ),
@@ -179,7 +173,7 @@ _FAMILIES = {
     "idle": _Family(
         "the idle time of all devices",
         (Column("cause", "text", "Cause of the idle time of a device."),),
-        of_each=_idle,
+        _idle,
         has_counts=False,
         counts_graphs=True,
     ),
@@ -236,32 +230,18 @@ class _Side:
     def windows(self) -> list[Window]:
         return [window for steps in self.recordings for window in steps.windows]
 
-    def divided(self, families: Sequence[_Family]) -> list[_Divided]:
-        """The figures of each family; what ran in a step is cut out of its recording once for all of them."""
-        figures: list[list[_Figures]] = [[] for _ in families]
-        spent: list[list[tuple[tuple[Any, ...], int, int]]] = [[] for _ in families]
+    def divided(self, family: _Family) -> _Divided:
+        """The figures of a family."""
+        figures: list[_Figures] = []
         first = 0
         for steps in self.recordings:
-            for family, found in zip(families, figures, strict=True):
-                found += [each._replace(step=each.step + first) for each in family.of_all(steps)]
-            in_each = [(family.of_each, times) for family, times in zip(families, spent, strict=True) if family.of_each]
-            for step in range(len(steps)) if in_each else ():
-                ran = steps.ran_in(step)
-                for of_each, times in in_each:
-                    times += [(key, first + step, ns) for key, ns in of_each(steps, step, ran)]
+            figures += [each._replace(step=each.step + first) for each in family.of(steps)]
             first += len(steps)
-        return [_Divided([*found, _of_times(times)], first) for found, times in zip(figures, spent, strict=True)]
+        return _Divided(figures, first)
 
     def mean_step_ns(self) -> float:
         """The mean duration of a step."""
         return sum(window.length_ns for window in self.windows) / len(self.windows)
-
-
-def _of_times(times: Sequence[tuple[tuple[Any, ...], int, int]]) -> _Figures:
-    """The figures of keys, steps and ns."""
-    keys = {key: place for place, key in enumerate(dict.fromkeys(key for key, _, _ in times))}
-    columns = np.array([(keys[key], step, 0, ns) for key, step, ns in times], np.int64).reshape(-1, 4)
-    return _Figures(list(keys), *columns.T)
 
 
 @dataclass(frozen=True)
@@ -336,7 +316,7 @@ def comparisons(
     false_discoveries: float = FALSE_DISCOVERIES,
     least_effect: float = LEAST_EFFECT,
 ) -> list[Answer]:
-    """Several comparisons of the same steps, which are cut out of their recordings once; see `compare`."""
+    """Several comparisons of the same steps; see `compare`."""
     if unknown := [each for each in by if each not in BY]:
         raise ValueError(f"by={unknown[0]!r}: steps are compared by {', '.join(BY)}")
     if not 0 < real_number("false_discoveries", false_discoveries) < 1:
@@ -346,17 +326,12 @@ def comparisons(
     sides = _Side.of(before), _Side.of(now)
     if not all(side.recordings for side in sides):
         raise ValueError("there are no steps to compare")
-    divided = (side.divided([_FAMILIES[each] for each in by]) for side in sides)
-    return [
-        _comparison(sides, each, of_sides, false_discoveries, least_effect)
-        for each, *of_sides in zip(by, *divided, strict=True)
-    ]
+    return [_comparison(sides, each, false_discoveries, least_effect) for each in by]
 
 
-def _comparison(
-    sides: tuple[_Side, _Side], by: str, divided: Sequence[_Divided], false_discoveries: float, least_effect: float
-) -> Answer:
+def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, least_effect: float) -> Answer:
     family = _FAMILIES[by]
+    divided = [side.divided(family) for side in sides]
     counts = [len(side.windows) for side in sides]
     step_ns = sides[0].mean_step_ns()
     keys = sorted(set().union(*(side.keys() for side in divided)))

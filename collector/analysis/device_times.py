@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import WorkClass, step_window, whole_graph_rows, work_classes
+from collector.analysis.activities import Activities, WorkClass, step_window, whole_graph_rows, work_classes
 from collector.analysis.answer import Window
 from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
@@ -91,6 +91,23 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
         return found
     idle = [_idle_times(device, step) for device in recording.idle_devices]
     return sorted([*found, *idle], key=lambda times: times.device)
+
+
+def exposed_in_windows(recording: Recording, starts: Numbers, ends: Numbers) -> Numbers:
+    """The exposed times of all devices together: a row for each class of `EXPOSURE`, a column for each window.
+
+    Args:
+        recording: the recording of the activities.
+        starts: the begins of the windows, ns.
+        ends: their ends, ns.
+    """
+    found = np.zeros((len(EXPOSURE), len(starts)), np.int64)
+    for _, work in Activities.with_graphs(recording).by_device():
+        covered = np.zeros(len(starts), np.int64)
+        for place, row in enumerate(found):
+            before, covered = covered, work.union(*EXPOSURE[: place + 1]).covered(starts, ends)
+            row += covered - before
+    return found
 
 
 def _idle_times(device: int, window: Window) -> DeviceTimes:

@@ -8,6 +8,7 @@ gap began and waited on the device. The parts of all gaps add up to the idle tim
 
 from __future__ import annotations
 
+from functools import partial
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +28,7 @@ from collector.analysis.shared_values import is_sharing, shared
 from collector.checked_arguments import whole_number
 from collector.recording.cupti_enums import LOADING_OVERHEADS
 from collector.recording.distinct import descending_order
-from collector.recording.idle_causes import idle_times
+from collector.recording.idle_causes import IdleTimes, idle_times, idle_times_of_windows
 from collector.recording.intervals import Union
 from collector.recording.schema import LAUNCHED_TABLES
 
@@ -221,6 +222,48 @@ def idle_ops(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_
     return OPS.ask(steps, ask)
 
 
+def causes_in_windows(recording: Recording, starts: Numbers, ends: Numbers) -> Numbers:
+    """The idle times of all devices together: a row for each of `CAUSES`, a column for each window.
+
+    They are those that `idle` finds in the parts of the recording between these times.
+
+    Args:
+        recording: the recording of the activities.
+        starts: the begins of the windows, ns; none begins before the end of the one before it.
+        ends: their ends, ns.
+    """
+    found = np.zeros((len(CAUSES), len(starts)), np.int64)
+    for _, work, _ in _with_idle_devices(recording, "step"):
+        waits = thread_waits(recording, wait_rows(recording, processes_beside(recording, work)))
+        for window, times in idle_times_of_windows(
+            work.start_ns, work.end_ns, (starts, ends), partial(_launched, recording, work), waits
+        ):
+            for row, own in zip(found, _by_cause(times, KERNEL_GAP_NS), strict=True):
+                np.add.at(row, window, own)
+    return found
+
+
+def _launched(recording: Recording, work: Activities, places: Numbers) -> tuple[Numbers, Numbers]:
+    """The times of the launches of some activities, and the numbers of the threads that launched them."""
+    return launches_by_thread(recording, work.at(places).launch_rows())
+
+
+def _by_cause(times: IdleTimes, kernel_gap_ns: int) -> list[Numbers]:
+    """The part of each idle time that each of `CAUSES` has."""
+    is_short = times.lengths <= kernel_gap_ns
+    causes = times.causes
+    parts = {
+        "synchronize": causes.synchronizing,
+        "host": causes.unlaunched,
+        "launch_latency": causes.latency,
+        "kernel_gap": np.where(is_short, causes.queued, 0),
+        "dependency": np.where(is_short, 0, causes.queued),
+        "no_launch": causes.unknown,
+        "tail": causes.tail,
+    }
+    return [parts[cause] for cause in CAUSES]
+
+
 class _Ended(NamedTuple):
     """All activities that ended gaps, gap after gap."""
 
@@ -241,12 +284,9 @@ class _Gaps:
         tracer: Union,
         kernel_gap_ns: int,
     ) -> None:
-        def launched(places: Numbers) -> tuple[Numbers, Numbers]:
-            return launches_by_thread(recording, work.at(places).launch_rows())
-
         bounds = (window.start_ns, window.end_ns)
-        times = idle_times(work.start_ns, work.end_ns, bounds, launched, waits)
-        self.starts, self.ends, ended_by, _, causes = times
+        times = idle_times(work.start_ns, work.end_ns, bounds, partial(_launched, recording, work), waits)
+        self.starts, self.ends, ended_by = times.begins, times.ends, times.ended_by
         is_ended = ended_by >= 0
         first = work.at(ended_by[is_ended])
         self.ended_by_table = np.zeros(len(ended_by), np.int64)
@@ -254,18 +294,8 @@ class _Gaps:
         self.ended_by_row = np.full(len(ended_by), -1, np.int64)
         """The row of that activity there; -1: nothing ended it."""
         self.ended_by_table[is_ended], self.ended_by_row[is_ended] = first.table, first.row
-        is_short = self.ends - self.starts <= kernel_gap_ns
         self._work, self._ended_by = work, ended_by
-        parts = {
-            "synchronize": causes.synchronizing,
-            "host": causes.unlaunched,
-            "launch_latency": causes.latency,
-            "kernel_gap": np.where(is_short, causes.queued, 0),
-            "dependency": np.where(is_short, 0, causes.queued),
-            "no_launch": causes.unknown,
-            "tail": causes.tail,
-        }
-        by_cause = [parts[cause] for cause in CAUSES]
+        by_cause = _by_cause(times, kernel_gap_ns)
         self.times: Numbers = np.stack([*by_cause, tracer.covered(self.starts, self.ends)])
         """A row for each of `_TIME_COLUMNS`, a column for each gap."""
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import whole_graph_rows
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Window
 from collector.checked_arguments import regular_expression
-from collector.recording.distinct import distinct_values, grouped_rows
-from collector.recording.row_index import numbers_in
-from collector.recording.schema import ACTIVITY_TABLES, Tables
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -129,31 +123,30 @@ class MarkedSteps:
     """The steps of a recording: the parts between the ends of its marks, or the whole recording if it has none.
 
     A device may run the work of a step after the step, when the host is ahead of it. So work belongs to the step in
-    which it was launched (`launched_in`), and a time to the step in which it passed (`ran_in`).
+    which it was launched (`launched_in`), and a time of a device to the step in which it passed.
     """
 
+    starts: Numbers
+    """The begins of the steps, ns, in order."""
+    ends: Numbers
+    """Their ends, ns; steps do not overlap."""
     windows: list[Window]
     marks: frozenset[str]
     """The paths of the marks; empty: the recording is one step."""
-    devices: set[int]
-    """The devices that have activities in the recording; in a step some of them may have none."""
 
     def __init__(self, recording: Recording) -> None:
         """Find the steps."""
         self.recording = recording
-        working = [getattr(recording, name).device_id for name in ACTIVITY_TABLES]
-        working.append(recording.graph_launches.device_id[whole_graph_rows(recording)])
-        self.devices = {device for column in working for device in distinct_values(column).tolist()}
         paths, index = annotation_paths(recording)
         rows = step_rows(recording, paths, index, mark_pattern(MARK))
         self.marks = frozenset(paths[place] for place in index[rows].tolist())
         annotations, clock = recording.all_annotations, recording.clock
         if self.marks:
-            self._starts, self._ends = annotations.start_ns[rows], annotations.end_ns[rows]
+            self.starts, self.ends = annotations.start_ns[rows], annotations.end_ns[rows]
         else:
-            self._starts, self._ends = np.array([clock.cupti_start_ns]), np.array([clock.cupti_stop_ns])
+            self.starts, self.ends = np.array([clock.cupti_start_ns]), np.array([clock.cupti_stop_ns])
         self.windows = [
-            Window("step", *bounds) for bounds in zip(self._starts.tolist(), self._ends.tolist(), strict=True)
+            Window("step", *bounds) for bounds in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         ]
 
     def __len__(self) -> int:
@@ -169,57 +162,4 @@ class MarkedSteps:
         if not self.marks:
             return np.zeros(len(rows), np.int64)
         launches = self.recording.launch_rows(rows.correlation_id)
-        return _places_of(self.recording, launches, rows.start_ns, self._starts, self._ends)
-
-    def ran_in(self, step: int) -> Recording:
-        """All that overlaps a step, whenever it was launched: the same as `collector.analysis.between`."""
-        if not self.marks:
-            return self.recording
-        clock = self.recording.clock.windowed(int(self._starts[step]), int(self._ends[step]))
-        return self.recording.part_of_rows({name: rows.of_step(step) for name, rows in self._ran.items()}, clock)
-
-    @cached_property
-    def _ran(self) -> dict[str, _RowsByStep]:
-        """The rows of all steps, grouped once; all rows of tables without times belong to every step."""
-        tables = {item.name: getattr(self.recording, item.name) for item in fields(Tables)}
-        rows_of = {}
-        for name, table in tables.items():
-            if "start_ns" not in table.columns:
-                continue
-            begins = table.start_ns
-            ends = table.columns.get("end_ns", begins)
-            # A row without length between two steps that touch each other is in both, see `Recording.between`.
-            is_moment = begins == ends
-            first = np.where(
-                is_moment,
-                np.searchsorted(self._ends, begins, side="left"),
-                np.searchsorted(self._ends, begins, side="right"),
-            )
-            last = np.where(
-                is_moment,
-                np.searchsorted(self._starts, ends, side="right"),
-                np.searchsorted(self._starts, ends, side="left"),
-            )
-            rows_of[name] = _RowsByStep.of(first, last - 1, len(self))
-        return rows_of
-
-
-class _RowsByStep(NamedTuple):
-    """The rows of one table in order of their steps."""
-
-    rows: Numbers
-    bounds: Numbers
-    """Where the rows of each step begin, and the end of the last."""
-
-    @classmethod
-    def of(cls, first: Numbers, last: Numbers, steps: int) -> _RowsByStep:
-        """Each row belongs to its steps from ``first`` to ``last``; to none if ``last`` is less, or both are -1."""
-        own = np.flatnonzero((first >= 0) & (last >= first))
-        places = numbers_in(first[own], last[own] + 1)
-        rows = np.repeat(own, last[own] + 1 - first[own])
-        order, bounds = grouped_rows(places, steps)
-        return cls(rows[order], bounds)
-
-    def of_step(self, number: int) -> Numbers:
-        """The rows of a step, ascending."""
-        return self.rows[self.bounds[number] : self.bounds[number + 1]]
+        return _places_of(self.recording, launches, rows.start_ns, self.starts, self.ends)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from collector.recording.intervals import gaps_between
+from collector.recording.row_index import numbers_in
 from collector.recording.thread_waits import UNKNOWN_THREAD
 
 if TYPE_CHECKING:
@@ -111,7 +112,73 @@ def idle_times(
             of the threads that launched them, as ``waits`` has them.
         waits: the calls in which the host waited for a device.
     """
-    begins, free_until, ended_by = gaps_between(starts, ends, *window)
+    return _with_causes(*gaps_between(starts, ends, *window), starts, launched, waits)
+
+
+def idle_times_of_windows(
+    starts: Ints,
+    ends: Ints,
+    windows: tuple[Ints, Ints],
+    launched: Callable[[Ints], tuple[Ints, Ints]],
+    waits: ThreadWaits,
+) -> list[tuple[Ints, IdleTimes]]:
+    """The idle times of a device in each of several windows: the same as `idle_times` of what overlaps each window.
+
+    An idle time that reaches beyond its window ends with it, and no activity ended it.
+
+    Args:
+        starts: the starts of the activities, sorted, ns.
+        ends: the ends of the activities, ns.
+        windows: begins and ends, ns; a window does not begin before the end of the one before it.
+        launched: see `idle_times`.
+        waits: see `idle_times`.
+
+    Returns:
+        Indices of windows, and the idle times in them, in several parts.
+    """
+    window_starts, window_ends = windows
+    if not len(window_starts):
+        return []
+    gap_begins, gap_ends, ended_by = gaps_between(starts, ends, int(window_starts[0]), int(window_ends[-1]))
+    first = np.searchsorted(window_ends, gap_begins, side="right")
+    last = np.searchsorted(window_starts, gap_ends, side="left")
+    window, gap = numbers_in(first, last), np.repeat(np.arange(len(gap_begins)), last - first)
+    begins = np.maximum(gap_begins[gap], window_starts[window])
+    until = np.minimum(gap_ends[gap], window_ends[window])
+    is_inside = gap_ends[gap] < window_ends[window]
+    inside, at_end = np.flatnonzero(is_inside), np.flatnonzero(~is_inside)
+    # Of the activities that start with the end of a window, those without length are in it.
+    moments = np.flatnonzero(ends == starts)
+    place = np.searchsorted(starts[moments], until[at_end], side="left")
+    is_there = np.append(starts[moments], -1)[place] == until[at_end]
+    return [
+        (
+            window[inside],
+            _with_causes(begins[inside], until[inside], ended_by[gap[inside]], starts, launched, waits),
+        ),
+        (
+            window[at_end],
+            _with_causes(
+                begins[at_end],
+                until[at_end],
+                np.where(is_there, place, -1),
+                starts[moments],
+                lambda places: launched(moments[places]),
+                waits,
+            ),
+        ),
+    ]
+
+
+def _with_causes(
+    begins: Ints,
+    free_until: Ints,
+    ended_by: Ints,
+    starts: Ints,
+    launched: Callable[[Ints], tuple[Ints, Ints]],
+    waits: ThreadWaits,
+) -> IdleTimes:
+    """Idle times with their causes, given the index of the first activity that started at the end of each; -1: none."""
     called, threads = np.full(len(begins), -1, np.int64), np.full(len(begins), UNKNOWN_THREAD, np.int64)
     is_ended = ended_by >= 0
     if is_ended.any():
