@@ -231,7 +231,7 @@ class _Parser(argparse.ArgumentParser):
                 each._prints_help = True
         if unknown:
             of_subcommand = self.subcommand_parsers.get(getattr(parsed, "subcommand", ""), self)
-            of_subcommand.error(f"unrecognized arguments: {' '.join(unknown)}{of_subcommand._similar_option(unknown)}")
+            of_subcommand.error(f"unrecognized arguments: {' '.join(unknown)}{of_subcommand._remedy(unknown)}")
         return parsed
 
     @property
@@ -258,6 +258,16 @@ class _Parser(argparse.ArgumentParser):
                 message = message[: choice.start("listed")]
             message += suggestion(choice["given"], known)
         self.exit(EXIT_TROUBLE, f"collector: {terminal.printable(message)} (see: {self.prog} --help)\n")
+
+    def _remedy(self, unknown: Sequence[str]) -> str:
+        """What helps against words that are no arguments: a similar option, or the places that files can take."""
+        if any(word.startswith("-") for word in unknown):
+            return self._similar_option(unknown)
+        places = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
+        if not places or self.subcommand_parsers:
+            return ""
+        taken = f"one {places[0]}" if len(places) == 1 else f"{' and '.join(places)}: put a pattern of names in quotes"
+        return f"; {self.prog} takes {taken}"
 
     def _similar_option(self, unknown: Sequence[str]) -> str:
         actions = (action for action in self._actions if action.help != argparse.SUPPRESS)

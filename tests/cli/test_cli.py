@@ -109,6 +109,26 @@ def test_a_misspelled_word_is_answered_with_the_most_similar_valid_one(arguments
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ["compare", "a1.pb", "a2.pb", "b1.pb", "b2.pb"],
+            "unrecognized arguments: b1.pb b2.pb; collector compare takes BEFORE and NOW: put a pattern of names in "
+            "quotes (see: collector compare --help)",
+        ),
+        (["timeline", "a.pb", "b.pb"], "arguments: b.pb; collector timeline takes one FILE (see: collector timeline"),
+        (["demo", "a.pb"], "unrecognized arguments: a.pb (see: collector demo --help)"),
+    ],
+)
+def test_more_files_than_a_command_takes_are_answered_with_what_it_takes(arguments, message, capsys):
+    """As a shell makes them of a pattern without quotes."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["stats", "a.pb", "--question", "idel"], "argument --question: invalid choice: 'idel'; did you mean idle?"),
         (["stats", "a.pb", "--question", "zzz"], "argument --question: invalid choice: 'zzz'"),
         (
