@@ -82,9 +82,8 @@ class DurationGroups:
         self._order, bounds = grouped_rows(*_combined(keys, len(durations)))
         is_filled = bounds[1:] > bounds[:-1]
         self._begins, counts = bounds[:-1][is_filled], np.diff(bounds)[is_filled]
-        self._sorted = np.arange(len(counts))  # which lets `reduced` answer for the order of groups
         codes = [column.codes[self._order[self._begins]] for column in keys]
-        totals = self.reduced(np.add, durations)
+        totals = self._reduced_unsorted(np.add, durations)
         self._sorted = np.lexsort((*reversed(codes), ~totals))
         self.keys = [column.array()[own[self._sorted]] for column, own in zip(keys, codes, strict=True)]
         self.num_rows = counts[self._sorted]
@@ -98,11 +97,13 @@ class DurationGroups:
 
     def reduced(self, reduce: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """For each group the sum, minimum or the like of the values of its rows, along the last axis of ``values``."""
-        ordered = values[..., self._order]
-        if not len(self):
-            return ordered
-        found: npt.NDArray[Any] = reduce.reduceat(ordered, self._begins, axis=-1)[..., self._sorted]
+        found: npt.NDArray[Any] = self._reduced_unsorted(reduce, values)[..., self._sorted]
         return found
+
+    def _reduced_unsorted(self, reduce: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """As `reduced`, for the groups in the order of `_begins`."""
+        ordered: npt.NDArray[Any] = values[..., self._order]
+        return reduce.reduceat(ordered, self._begins, axis=-1) if len(self._begins) else ordered
 
     def first_rows(self) -> Numbers:
         """The first row of each group."""

@@ -8,7 +8,7 @@ gap began and waited on the device. The parts of all gaps add up to the idle tim
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -233,14 +233,20 @@ def causes_in_windows(recording: Recording, starts: Numbers, ends: Numbers) -> N
         ends: their ends, ns.
     """
     found = np.zeros((len(CAUSES), len(starts)), np.int64)
+    waits_of = cache(partial(_waits, recording))  # devices of the same processes share them
     for _, work, _ in _with_idle_devices(recording, "step"):
-        waits = thread_waits(recording, wait_rows(recording, processes_beside(recording, work)))
+        waits = waits_of(processes_beside(recording, work))
         for window, times in idle_times_of_windows(
             work.start_ns, work.end_ns, (starts, ends), partial(_launched, recording, work), waits
         ):
             for row, own in zip(found, _by_cause(times, KERNEL_GAP_NS), strict=True):
                 np.add.at(row, window, own)
     return found
+
+
+def _waits(recording: Recording, beside: tuple[int, ...]) -> ThreadWaits:
+    """The waits of the threads of the processes that `processes_beside` gives."""
+    return thread_waits(recording, wait_rows(recording, beside))
 
 
 def _launched(recording: Recording, work: Activities, places: Numbers) -> tuple[Numbers, Numbers]:
@@ -349,5 +355,5 @@ def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Itera
             if beside:
                 own = is_tracers & np.isin(processes_of_overheads(recording), beside)
             tracer = Union.of(overheads.start_ns[own], overheads.end_ns[own])
-            known[beside] = thread_waits(recording, wait_rows(recording, beside)), tracer
+            known[beside] = _waits(recording, beside), tracer
         yield device, own_window, _Gaps(recording, work, own_window, *known[beside], kernel_gap_ns)
