@@ -15,7 +15,6 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +26,7 @@ from collector.cli._path_arguments import check_names, path_argument
 from collector.cli._share_arguments import add_fail_above_argument, share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
+from collector.files.new_folders import scratch_folder
 from collector.formats.output_paths import check_placeholders
 from collector.runtime.child_interpreters import python_command
 from collector.runtime.optional_packages import optional_package
@@ -312,9 +312,9 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int, here: Path) 
         from collector.dataset.dataset_writer import run_of_this_process
 
         surroundings["COLLECTOR_RUN"] = run_of_this_process()
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         for index in range(runs):
-            file = Path(folder) / f"{index}.json"
+            file = folder / f"{index}.json"
             # The path is not in PYTHONPATH, which the measured programs would inherit.
             program = f"sys.path[:] = {sys.path!r}; from collector.cli import main; sys.exit(main(sys.argv[1:]))"
             # What the project states is in the arguments, and is for all runs together: a baseline, files of tables.

@@ -13,7 +13,6 @@ dataset are kept.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from collector.cli._path_arguments import check_names
 from collector.cli._step_files import add_step_files, files_of, without_repeats
 from collector.errors import OutputError
 from collector.files.atomic_files import output_error
+from collector.files.new_folders import scratch_folder
 from collector.formats.output_paths import check_placeholders, filled_path, placeholders_of
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
@@ -80,9 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     if kind == "parquet":
         written = _export(arguments, inputs, folder)
     else:
-        with tempfile.TemporaryDirectory() as name:
-            written = _export(arguments, inputs, Path(name, "dataset"))
-            _convert(kind, Path(name, "dataset"), folder, inputs)
+        with scratch_folder() as scratch:
+            written = _export(arguments, inputs, scratch / "dataset")
+            _convert(kind, scratch / "dataset", folder, inputs)
     with terminal.reader_may_leave():
         print(f"{terminal.printable(str(folder))}: {counted('{:,} step[|s]', written)} added")
     return 0

@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collector.cli._number_arguments import count_in
 from collector.cli._path_arguments import path_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MOST_PORTS = 1 << 16
 
@@ -60,21 +64,27 @@ def _port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    import secrets
-    import tempfile
-
     from collector.errors import CollectorError
+    from collector.files.new_folders import scratch_folder
+
+    if arguments.op_log_path and not (arguments.graph_path or arguments.run_meta_path):
+        raise CollectorError("--op_log_path belongs to a graph or its steps", "Give --graph_path or --run_meta_path")
+    with scratch_folder() as scratch:
+        profiles = list(arguments.profile_context_path)
+        if arguments.graph_path or arguments.run_meta_path:
+            profiles.append(_profile(arguments, scratch))
+        _serve(arguments, profiles)
+    return 0
+
+
+def _serve(arguments: argparse.Namespace, profiles: Sequence[Path]) -> None:
+    import secrets
+
     from collector.web.listening import listening_sockets
     from collector.web.page_server import Served, page_server, serve
     from collector.web.perfetto_files import perfetto_files
     from collector.web.run_folder import RunFolder
 
-    if arguments.op_log_path and not (arguments.graph_path or arguments.run_meta_path):
-        raise CollectorError("--op_log_path belongs to a graph or its steps", "Give --graph_path or --run_meta_path")
-    profiles = list(arguments.profile_context_path)
-    made = tempfile.TemporaryDirectory(prefix="collector-")
-    if arguments.graph_path or arguments.run_meta_path:
-        profiles.append(_profile(arguments, Path(made.name)))
     inputs = arguments.inputs or ([] if profiles else [Path()])
     folder = RunFolder(inputs, profiles)
     title = ", ".join(path.resolve().name or "/" for path in [*inputs, *profiles][:3])
@@ -85,9 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     application = page_server(served, port=port, token=token)
     address = f"http://127.0.0.1:{port}/#token={token}"
     print(f"{address}  (Ctrl+C ends it)", flush=True)
-    with made:
-        serve(application, sockets, address="" if arguments.no_browser else address)
-    return 0
+    serve(application, sockets, address="" if arguments.no_browser else address)
 
 
 def _profile(arguments: argparse.Namespace, folder: Path) -> Path:

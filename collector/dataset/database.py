@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import tempfile
 from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +19,7 @@ from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_path, database_error
+from collector.files.new_folders import scratch_folder
 from collector.formats.named_steps import named_steps
 from collector.runtime.optional_packages import optional_package
 from collector.text.surrogates import is_utf8
@@ -146,8 +146,8 @@ class Database:
         from collector.dataset.exports import export_steps
 
         readable = _readable_names(query)
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name, "dataset")
+        with scratch_folder() as scratch:
+            folder = scratch / "dataset"
             export_steps(paths, folder, draw_events=draw_events, on_step=on_step, only=readable)
             connection = duckdb.connect()
             _fill(connection, Dataset(folder), readable)

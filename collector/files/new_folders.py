@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +14,7 @@ from collector.files.atomic_files import output_error
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
 
 def temporary_folder() -> str:
@@ -42,3 +46,37 @@ def new_folder(parent: str | os.PathLike[str], prefix: str) -> Path:
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
         raise output_error(f"cannot make a folder in {parent}", error) from error
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A new folder for temporary files, which only this user can read; it is removed at the end of the block.
+
+    Also a signal whose handler raises an exception leaves nothing, wherever it arrives. `tempfile.TemporaryDirectory`
+    keeps a folder whose removal is interrupted.
+
+    Raises:
+        collector.OutputError: the folder cannot be made.
+    """
+    folder = Path(temporary_folder(), f"collector-{secrets.token_hex(8)}")  # known before it is made
+    try:
+        try:
+            _make(folder)
+            yield folder
+        finally:
+            remove_folder(folder)
+    finally:
+        remove_folder(folder)  # the first removal may have been interrupted
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise output_error(f"cannot make a folder in {folder.parent}", error) from error
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with its files, as far as that is possible."""
+    with contextlib.suppress(OSError):  # Python 3.13 and earlier raise those of `close` nevertheless
+        shutil.rmtree(folder, ignore_errors=True)

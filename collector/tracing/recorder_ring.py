@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import tempfile
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import NotTracedError
 from collector.files.atomic_files import output_error
-from collector.files.new_folders import temporary_folder
+from collector.files.new_folders import remove_folder, temporary_folder
 from collector.files.path_kinds import is_folder
 from collector.options import LEAST_RING_BYTES, TraceOptions
 from collector.recording.journal_frames import holds_records
@@ -177,8 +176,7 @@ class Ring:
 
     def remove(self) -> None:
         """Delete the segments and their folder."""
-        with contextlib.suppress(OSError):  # Python 3.13 and earlier raise those of `close` nevertheless
-            shutil.rmtree(self.path.parent, ignore_errors=True)
+        remove_folder(self.path.parent)
 
 
 def _is_before(segment: Path, number: int | None) -> bool:

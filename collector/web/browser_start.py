@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+
+from collector.files.new_folders import scratch_folder
 
 
 @contextmanager
@@ -21,8 +21,8 @@ def opened_in_browser(address: str) -> Iterator[None]:
     if not address:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="collector-") as folder:  # its mode is 0700
-        path = Path(folder) / "open.html"
+    with scratch_folder() as folder:
+        path = folder / "open.html"
         path.write_text(
             f'<!doctype html><meta charset=utf-8><meta http-equiv=refresh content="0; url={html.escape(address)}">'
             f'<a href="{html.escape(address)}">open</a>\n',

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.files.new_folders import scratch_folder
 from collector.timeline import chrome_trace
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def trace_shift(step: TracedStep) -> int:
 
 def _drawn(step: TracedStep, max_events: int | None, window_ns: tuple[int | None, int | None]) -> tuple[bytes, int]:
     """The trace, and the wall time of its time 0."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "step.pftrace"
+    with scratch_folder() as folder:
+        path = folder / "step.pftrace"
         drawn = chrome_trace(step, path, max_events=max_events, window_ns=window_ns)
         return path.read_bytes(), drawn.base_ns
