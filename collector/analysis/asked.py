@@ -111,12 +111,15 @@ class Question:
                 {_STEP.name: np.full(len(next(iter(table.values()))), number, np.int64), **table}
                 for number, table in enumerate(tables)
             ]
-        values = {
-            column.name: np.concatenate([table[column.name] for table in tables])
-            if tables
-            else values_of([], column.unit)
-            for column in columns
-        }
+        if len(tables) == 1:
+            values = tables[0]
+        else:
+            values = {
+                column.name: np.concatenate([table[column.name] for table in tables])
+                if tables
+                else values_of([], column.unit)
+                for column in columns
+            }
         losses = [
             loss if is_one else f"step {number}: {loss}"
             for number, (value, part) in enumerate(zip(asked, parts, strict=True))

@@ -371,9 +371,9 @@ class Recording(TablesOfRecording):
         return first_contexts(stream_places(_activities(self._tables)), stated_first_contexts(self.environment))
 
     def _chosen(self, name: str, rows: Mapping[str, npt.NDArray[np.int64]]) -> Table:
-        """The chosen rows of a table; all of them if none are named."""
+        """The chosen rows of a table, which are ascending; the table itself if these are all, or none are named."""
         table: Table = getattr(self, name)
-        return table[rows[name]] if name in rows and len(table) else table
+        return table if len(rows.get(name, table)) == len(table) else table[rows[name]]
 
     def _row_index(self, table: str, column: str) -> RowIndex:
         """The rows of a table by a column of ids."""
