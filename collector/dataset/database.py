@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from collector.analysis.answer import Answer, Column
 from collector.dataset.dataset import Dataset
 from collector.dataset.dataset_folder import NOT_UTF8, check_readable_path, tables
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
+from collector.dataset.interrupted_queries import answered_in_thread, interruptible
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_path, database_error
@@ -28,11 +27,8 @@ from collector.text.wording import most_similar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence, Set
     from types import TracebackType
-    from typing import TypeVar
 
     from collector.formats.step import Step
-
-    _T = TypeVar("_T")
 
 _LOCKED = (
     "SET autoinstall_known_extensions = false",
@@ -63,35 +59,6 @@ _LISTS_NAMES = re.compile(
 """Words of queries that list the names of tables and views."""
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise an interrupt as what it is: DuckDB ends a query at Ctrl-C with a ``RuntimeError``."""
-    try:
-        yield
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from error
-        raise
-
-
-def _answered_in_thread(connection: Any, ask: Callable[[], _T]) -> _T:
-    """What ``ask``, which runs a query, returns; an exception that interrupts this thread meanwhile ends the query.
-
-    The query runs in another thread: in the main thread DuckDB 2.0 notices Ctrl-C, but waits for the end of the query.
-    """
-    with ThreadPoolExecutor(1, "collector-query") as pool:
-        query = pool.submit(ask)
-        try:
-            while not query.done():  # a signal that arrives in a third thread does not end a wait
-                wait([query], timeout=0.1)
-            return query.result()
-        except BaseException:
-            while not query.done():  # it may not have begun at the first time
-                connection.interrupt()
-                wait([query], timeout=0.1)
-            raise
-
-
 class Database:
     """A database with the tables and views of a dataset; a context manager."""
 
@@ -109,7 +76,7 @@ class Database:
         self._connection.close()
 
     @classmethod
-    @_interruptible()
+    @interruptible()
     def of(
         cls,
         paths: Sequence[Path],
@@ -154,7 +121,7 @@ class Database:
         return cls(connection)
 
     @classmethod
-    @_interruptible()
+    @interruptible()
     def of_dataset(cls, dataset: Dataset, *, draw_events: bool = False, query: str | None = None) -> Database:
         """The database of a dataset; a table is read from its files when a query needs it.
 
@@ -184,7 +151,7 @@ class Database:
         return cls(connection)
 
     @staticmethod
-    @_interruptible()
+    @interruptible()
     def save(dataset: Dataset, target: Path) -> None:
         """Write the tables and views of a dataset into a new file of DuckDB.
 
@@ -213,7 +180,7 @@ class Database:
             raise CollectorError("the query is refused (it is not UTF-8)", _REFUSED)
         try:
             statement = self._read_only(query)
-            described, rows = _answered_in_thread(self._connection, lambda: self._rows(statement))
+            described, rows = answered_in_thread(self._connection, lambda: self._rows(statement))
         except duckdb.PermissionException as error:
             raise CollectorError(f"the query is refused: {_first_line(error)}", _REFUSED) from error
         except duckdb.Error as error:

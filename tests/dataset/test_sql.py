@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ pytest.importorskip("duckdb")
 from collector.dataset import Dataset, DatasetWriter, step_facts, step_tables
 from collector.dataset.database import Database
 from collector.dataset.dataset_folder import tables
+from collector.dataset.interrupted_queries import answered_in_thread
 from collector.dataset.view_files import view_texts
+from tests.support.signal_actions import default_action
 
 
 def rows(answer):
@@ -293,5 +296,30 @@ def test_an_interrupt_ends_a_query_quietly(example, tmp_path, monkeypatch, capsy
 
     monkeypatch.setattr(Database, "_read_only", begin)
     example.save(tmp_path / "step.gpurec")
-    assert main(["sql", str(tmp_path / "step.gpurec"), endless]) == 130
+    with default_action(signal.SIGINT):
+        assert main(["sql", str(tmp_path / "step.gpurec"), endless]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupt_before_the_answer_is_awaited_ends_the_query_too(monkeypatch):
+    is_interrupted = threading.Event()
+    found = []
+
+    class Connection:
+        interrupt = is_interrupted.set
+
+    def endless() -> None:
+        found.append(is_interrupted.wait(60))
+
+    submit = ThreadPoolExecutor.submit
+
+    def submit_and_interrupt(pool, function):
+        submitted = submit(pool, function)
+        if function is endless:
+            raise KeyboardInterrupt
+        return submitted
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        answered_in_thread(Connection, endless)
+    assert found == [True]

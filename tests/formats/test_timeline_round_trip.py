@@ -64,6 +64,16 @@ _LARGEST = {
 _NAMED = ("annotations", "other_ranges", *(table for table, side in SIDE_TABLES.items() if not side.texts))
 
 
+def _launch_shape(kernel):
+    """The sizes of grid and block by column, as far as they are possible; all 0 if nothing states a shape."""
+    shape = {}
+    for name in ("grid", "block"):
+        sizes = {f"{name}_{axis}": getattr(kernel, f"{name}_{axis}") for axis in "xyz"}
+        shape |= sizes if min(sizes.values()) >= 0 else dict.fromkeys(sizes, 0)
+    is_stated = shape["grid_x"] or shape["block_x"] or kernel.registers_per_thread
+    return shape if is_stated else dict.fromkeys(shape, 0)
+
+
 def shown(recording, table):
     """The rows of a table with the columns that slices state; values without a JSON number, and impossible shapes and
     sizes, are 0, and what is neither synchronous nor asynchronous is not known."""
@@ -75,8 +85,8 @@ def shown(recording, table):
         values = [row.start_ns + offset_ns, end_ns + offset_ns, name]
         for column in SHOWN[table]:
             value = getattr(row, column)
-            if column[:-1] in ("grid_", "block_") and min(getattr(row, f"{column[:-1]}{axis}") for axis in "xyz") < 0:
-                value = 0
+            if column[:-1] in ("grid_", "block_"):
+                value = _launch_shape(row)[column]
             if column == "is_async" and value > 1:
                 value = ASYNC_NOT_KNOWN
             if column.endswith("_shared_bytes"):
