@@ -6,20 +6,16 @@ A path may contain placeholders: ``{rank}``, ``{pid}``, ``{host}``, ``{step}`` a
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import socket
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from collector.errors import OutputError
 from collector.files.atomic_files import check_folder, check_writable, output_error
-from collector.files.locked_files import unlock
 from collector.files.path_kinds import is_folder
 from collector.formats.registry import suffix_of
 from collector.runtime.launcher_ranks import RANK_VARIABLES, has_other_ranks, launched_rank, launched_world_size
@@ -32,8 +28,6 @@ _NAMES = ("rank", "pid", "host", "step")
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
 _OF_ONE_PROCESS = {"rank", "pid", *(f"env:{name}" for name in RANK_VARIABLES)}
 """Placeholders that give each process a file of its own."""
-_LONGEST_WAIT_S = 30.0
-_PAUSE_S = 0.005
 _STARTED_NS = time.time_ns()
 """The approximate time at which this process, or the one it was forked from, began."""
 
@@ -196,73 +190,6 @@ def mark_as_written_here(path: Path) -> None:
     """Let other processes of this run see that this one wrote ``path``; not every file system can say so."""
     with contextlib.suppress(OSError):
         os.setxattr(path, _WRITER, str(os.getpid()).encode())
-
-
-class FolderLock:
-    """While it is held, no other process chooses a name and writes a file in a folder, if the file system can tell.
-
-    Without it, processes that end together would all find that a name is free. The wait ends after `_LONGEST_WAIT_S`: a
-    process that was killed may have left the lock to a child that it forked. A thread that holds the lock does not wait
-    for itself, as it would in a signal handler that saves a trace. An object rather than a generator, because its
-    destruction unlocks also where a Ctrl-C left the block in the call of its end.
-    """
-
-    _number = -1
-    _held: _HeldLock | None = None
-
-    def __init__(self, folder: Path) -> None:
-        """Take the folder; entering the block locks it."""
-        self._folder = folder
-
-    def __enter__(self) -> FolderLock:
-        with contextlib.suppress(OSError):  # such as a network file system without locks
-            self._number = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-            folder = os.fstat(self._number)
-            held = _HeldLock(folder.st_dev, folder.st_ino, os.getpid(), threading.get_ident())
-            if held not in _held_locks:
-                self._held = held
-                _held_locks.add(held)
-                _wait_for_lock(self._number)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._unlock()
-
-    def __del__(self) -> None:
-        self._unlock()
-
-    def _unlock(self) -> None:
-        if self._number >= 0:
-            unlock(self._number)
-            number, self._number = self._number, -1
-            os.close(number)
-        if self._held is not None:  # not before: a signal handler would wait for this thread
-            _held_locks.discard(self._held)
-            self._held = None
-
-
-class _HeldLock(NamedTuple):
-    """The lock of a folder that a thread holds or waits for."""
-
-    device: int
-    inode: int
-    process_id: int
-    """A forked child does not hold the lock of its parent."""
-    thread_id: int
-
-
-_held_locks: set[_HeldLock] = set()
-
-
-def _wait_for_lock(number: int) -> None:
-    until = time.monotonic() + _LONGEST_WAIT_S
-    while time.monotonic() < until:
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-        else:
-            return
 
 
 _WRITER = "user.collector.writer"

@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from collector.files.folder_lock import in_locked_folder
 from collector.files.new_folders import new_folder
 from collector.files.working_directory import WorkingDirectory
 from collector.formats.output_paths import (
-    FolderLock,
     file_of_this_process,
     filled_path,
     mark_as_written_here,
@@ -187,11 +187,15 @@ class MergedWindows:
         if self._folder is None:
             return None
         path = None
+
+        def write() -> None:
+            nonlocal path
+            path, _ = file_of_this_process(self._path, self._rank, 0)
+            merge_windows(self._files, path)
+            mark_as_written_here(path)
+
         if self._files:
-            with FolderLock(self._parent()):
-                path, _ = file_of_this_process(self._path, self._rank, 0)
-                merge_windows(self._files, path)
-                mark_as_written_here(path)
+            in_locked_folder(self._parent(), write)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
         return path

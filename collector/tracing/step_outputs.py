@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, CollectorWarning, OutputError, in_words
 from collector.files.atomic_files import check_writable
+from collector.files.folder_lock import in_locked_folder
 from collector.formats.conversion import Conversion
 from collector.formats.output_paths import (
-    FolderLock,
     check_placeholders,
     file_of_this_process,
     mark_as_written_here,
@@ -134,13 +134,15 @@ class StepOutputs:
         return is_in_dataset
 
     def _write(self, path: Path, step: TracedStep, streamed: Path | None) -> None:
-        with FolderLock(self._directory.anchored(path).parent):
+        def write() -> None:
             free_path = self._find_path()  # again, because another process may have created the file meanwhile
             if free_path is not None and streamed is not None:
                 Conversion(streamed, free_path).wait()
             elif free_path is not None:
                 step.save(free_path)
                 mark_as_written_here(free_path)
+
+        in_locked_folder(self._directory.anchored(path).parent, write)
 
     def _saved_beside(self, path: Path, step: TracedStep) -> Path | None:
         """Write the step beside ``path`` as a recording, the smallest file; return it, or None if that fails too."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import fcntl
 import gc
+import os
 import shutil
 import signal
 import subprocess
@@ -34,6 +36,7 @@ OURS = frozenset(
     for name in (
         "tracing/annotate.py",
         "files/atomic_files.py",
+        "files/folder_lock.py",
         "files/locked_files.py",
         "formats/output_paths.py",
         "tracing/session_slot.py",
@@ -177,8 +180,21 @@ def scheduled_steps(gpu, tmp_path) -> Callable[[], None]:
     return run
 
 
+def is_unlocked(folder: Path) -> bool:
+    """Whether another process would not have to wait before it writes a file in the folder."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(number)
+    return True
+
+
 def healthy(gpu: SimulatedGpu, folder: Path, where: str) -> None:
     """Assert that the process can trace, and that nothing of before is in the way."""
+    assert is_unlocked(folder), where
     journal = folder / "step.journal"
     journal.unlink(missing_ok=True)
     with collector.trace(strict=True):
@@ -271,7 +287,8 @@ def test_the_exception_of_a_signal_handler_reaches_the_program_from_every_line_a
 
 
 @pytest.mark.slow
-def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
+def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step, monkeypatch):
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # pytest's is long, and would be interrupted as well
     before = signal.signal(signal.SIGALRM, _interrupt)
     interrupted = 0
     try:

@@ -13,7 +13,7 @@ import pytest
 
 import collector
 from collector.errors import CollectorError, CollectorWarning, SessionActiveError
-from collector.formats.output_paths import FolderLock
+from collector.files.folder_lock import FolderLock
 from collector.testing import SimulatedGpu
 from collector.tracing.schedule import Action, action_of
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector.formats import output_paths
-from collector.formats.output_paths import FolderLock
+from collector.files import folder_lock
+from collector.files.folder_lock import FolderLock
 from collector.testing import SimulatedGpu
 from collector.tracing.session import Session
 
@@ -33,14 +33,14 @@ def is_locked(folder: Path) -> bool:
 def waiting(monkeypatch):
     """The threads that have asked the system for the lock."""
     threads = []
-    wait = output_paths._wait_for_lock
+    wait = folder_lock._wait_for_lock
 
     def wait_noted(number: int) -> None:
         threads.append(threading.get_ident())
         wait(number)
 
-    monkeypatch.setattr(output_paths, "_wait_for_lock", wait_noted)
-    monkeypatch.setattr(output_paths, "_LONGEST_WAIT_S", 1.0)
+    monkeypatch.setattr(folder_lock, "_wait_for_lock", wait_noted)
+    monkeypatch.setattr(folder_lock, "_LONGEST_WAIT_S", 1.0)
     return threads
 
 
