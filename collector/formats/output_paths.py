@@ -108,9 +108,24 @@ def check_place(path: Path, *, is_folder: bool = False) -> None:
 
 
 def filled_path(path: Path, rank: int | None, step: int | None = None, process: ProcessIdentity | None = None) -> Path:
-    """The path with its placeholders filled in.
+    """The path with its placeholders filled in, as `filled_in`; folders whose names have placeholders are made.
 
-    ``{rank}`` is 0 where no rank is known. Folders whose names have placeholders are made.
+    Raises:
+        OutputError: `filled_in` raises it, or a folder cannot be made.
+    """
+    filled = filled_in(path, rank, step, process)
+    if _PLACEHOLDER.search(os.fspath(path.parent)) is not None:
+        try:
+            filled.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise output_error(f"cannot make the folder {filled.parent}", error) from error
+    return filled
+
+
+def filled_in(path: Path, rank: int | None, step: int | None = None, process: ProcessIdentity | None = None) -> Path:
+    """The path with its placeholders filled in; no folder is made.
+
+    ``{rank}`` is 0 where no rank is known.
 
     Args:
         path: the path that the program gave.
@@ -119,8 +134,8 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
         process: the traced process; None: this one.
 
     Raises:
-        OutputError: a word in braces is not a placeholder, ``{step}`` has no number here, an environment variable is
-            not set, or a folder cannot be made.
+        OutputError: a word in braces is not a placeholder, ``{step}`` has no number here, or an environment variable
+            is not set.
     """
     check_words(path)
     text = os.fspath(path)
@@ -139,13 +154,7 @@ def filled_path(path: Path, rank: int | None, step: int | None = None, process: 
         values = {"rank": known_rank or 0, "pid": of.process_id, "host": of.host}
         return str(step if name == "step" else values[name]).replace("/", "-")
 
-    filled = Path(_PLACEHOLDER.sub(value, text))
-    if _PLACEHOLDER.search(os.fspath(path.parent)) is not None:
-        try:
-            filled.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise output_error(f"cannot make the folder {filled.parent}", error) from error
-    return filled
+    return Path(_PLACEHOLDER.sub(value, text))
 
 
 def file_of_this_process(path: Path, rank: int | None, step: int | None = None) -> tuple[Path, str]:
@@ -157,7 +166,7 @@ def file_of_this_process(path: Path, rank: int | None, step: int | None = None) 
     process of this run has written is left alone, and the process id goes into the name.
 
     Args:
-        path: the path that the program gave; see `filled_path`.
+        path: the path that the program gave; see `filled_in`.
         rank: the rank of this process; None: the rank in its environment.
         step: the number of the step.
 

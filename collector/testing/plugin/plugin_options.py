@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from collector.files.atomic_files import expanded
+from collector.formats.output_paths import filled_in
 from collector.testing.plugin.switch_words import OFF, ON
 
 if TYPE_CHECKING:
     import pytest
+
+    from collector.formats.output_paths import ProcessIdentity
 
 
 class OptionError(ValueError):
@@ -56,11 +60,16 @@ class PluginOptions:
         return self != PluginOptions()
 
 
-def read_options(config: pytest.Config) -> PluginOptions:
+def read_options(config: pytest.Config, process: ProcessIdentity) -> PluginOptions:
     """Return the options of ``config``; the ini file provides the defaults of the command line.
+
+    Args:
+        config: the configuration of pytest.
+        process: the process of the run, from which the placeholders in paths are filled in: the controller of workers.
 
     Raises:
         OptionError: a value is impossible.
+        OutputError: a placeholder of a path cannot be filled in.
     """
 
     def stated(name: str) -> str | None:
@@ -85,7 +94,8 @@ def read_options(config: pytest.Config) -> PluginOptions:
         if given == "on":
             raise OptionError(f"--{name.replace('_', '-')}={stated(name)}: it must be the name of a {kind}")
         is_ini = config.getoption(f"collector_{name}") is None
-        return Path(config.rootpath if is_ini else config.invocation_params.dir, given)
+        folder = config.rootpath if is_ini else config.invocation_params.dir
+        return Path(folder, filled_in(expanded(given), None, process=process))
 
     def flag(name: str) -> bool:
         return bool(config.getoption(f"collector_{name}") or config.getini(name))

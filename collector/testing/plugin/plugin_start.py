@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collector.errors import MissingDependencyError, OutputError
-from collector.formats.output_paths import check_placeholders
+from collector.formats.output_paths import ProcessIdentity, this_process
 from collector.runtime.optional_packages import optional_package
 from collector.testing.plugin.device_sharing import Sharing, device_names, rotated
 from collector.testing.plugin.devices import SIMULATED, find_devices
@@ -30,14 +31,13 @@ def start(config: pytest.Config) -> None:
     plugins = config.pluginmanager
     if plugins.hasplugin(_RUNNER) or plugins.hasplugin(_REPORTING):
         return
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     try:
-        options = read_options(config)
+        options = read_options(config, _process_of_run(worker))
         if options.dataset is not None:
             optional_package("pyarrow.parquet")
-            check_placeholders(options.dataset)
     except (OptionError, MissingDependencyError, OutputError) as error:
         raise pytest.UsageError(printable_lines(str(error))) from None
-    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None and getattr(config.option, "dist", "no") != "no":
         plugins.register(RunReporting(options, None), _REPORTING)
         return
@@ -49,6 +49,13 @@ def start(config: pytest.Config) -> None:
     runner.start()
     if worker is None:
         plugins.register(RunReporting(options, runner.found), _REPORTING)
+
+
+def _process_of_run(worker: dict[str, Any] | None) -> ProcessIdentity:
+    """The process that reports, so that all workers write to the places that it names."""
+    of_run: dict[str, Any] = (worker or {}).get("collector_gpu", {})
+    here = this_process()
+    return replace(here, process_id=of_run.get("process_id", here.process_id), host=of_run.get("host", here.host))
 
 
 def _share(worker: dict[str, Any], options: PluginOptions) -> tuple[Sharing | None, dict[str, int]]:

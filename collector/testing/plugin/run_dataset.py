@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from collector.dataset.dataset_writer import DatasetWriter, run_of_this_process
 from collector.errors import CollectorError
+from collector.runtime.launcher_ranks import launched_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,10 @@ _SECONDS_OF_PART = 60.0
 
 
 class RunDataset:
-    """Adds the recordings of this process's tests to a dataset. Each worker of pytest-xdist is a rank of its own."""
+    """Adds the recordings of this process's tests to a dataset.
+
+    Each worker of pytest-xdist is a rank of its own; without workers the rank is that of the launched process.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Write into ``folder``; it is made when the first test used the GPU."""
@@ -59,6 +63,6 @@ def _run() -> str:
 
 
 def _rank() -> int:
-    """The number of the worker of pytest-xdist, 0 without."""
+    """The number of the worker of pytest-xdist; without workers the rank in the environment, or 0."""
     found = re.search(r"\d+$", os.environ.get("PYTEST_XDIST_WORKER", ""))
-    return int(found[0]) if found else 0
+    return int(found[0]) if found else launched_rank() or 0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.errors import CollectorError
+from collector.formats.output_paths import this_process
 from collector.testing.plugin.artifacts import longest, writable_folder
 from collector.testing.plugin.devices import SIMULATED, Found, find_devices
 from collector.testing.plugin.run_report import RunReport, write_index, write_report
@@ -80,10 +81,16 @@ class RunReporting:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Pass a worker the file of device claims, and whether another worker would take over its tests."""
+        """Pass a worker the file of device claims, whether another worker would take over its tests, and this process.
+
+        The process is that of the placeholders in paths.
+        """
         if self._shared_folder is None:
             self._shared_folder = Path(tempfile.mkdtemp(prefix="collector-gpu-"))
+        here = this_process()
         node.workerinput["collector_gpu"] = {
+            "process_id": here.process_id,
+            "host": here.host,
             "claims": str(self._shared_folder / "claims.json"),
             "may_leave": str(getattr(node.config.option, "maxworkerrestart", None)) != "0",
         }
