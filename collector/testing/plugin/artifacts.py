@@ -41,8 +41,8 @@ class Artifacts:
         worked = running.recordings_with_work()
         if self._options.pages is not None and worked:
             self._write_page(running, worked, self._options.pages)
-        if self._dataset is not None and (problem := _problem_in(self._dataset.add, running.item.nodeid, worked)):
-            running.note("problems", f"tests could not be added to the dataset: {problem}")
+        if self._dataset is not None:
+            self._add_to_dataset(running, worked, self._dataset)
 
     def close(self) -> str | None:
         """Finish the dataset; return the error, or None."""
@@ -74,6 +74,14 @@ class Artifacts:
             running.notes["page"] = name
         else:
             running.note("problems", f"pages could not be written to {folder}: {problem}")
+
+    @staticmethod
+    def _add_to_dataset(running: Running, recordings: Sequence[tuple[str, Recording]], dataset: RunDataset) -> None:
+        problem = _problem_in(dataset.add, running.item.nodeid, recordings)
+        if problem is None:
+            running.notes["in_dataset"] = bool(recordings)
+        else:
+            running.note("problems", f"tests could not be added to the dataset: {problem}")
 
 
 def safe_name(nodeid: str) -> str:

@@ -43,6 +43,8 @@ class TestEntry:
     trace: str | None = None
     page: str | None = None
     """The file of the test's page, beside the index."""
+    in_dataset: bool = False
+    """Whether it was added to the dataset; not in the report."""
 
     def figure(self, name: str) -> int:
         """A figure summed over all phases."""
@@ -103,7 +105,7 @@ class RunReport:
             entry.outcome = outcome
         if "figures" in entries:
             entry.phases[when] = {name: entries[name] for name in ("figures", "losses", "kernels")}
-        for name in ("steps", "limits", "step_limits", "untraced", "leak", "trace", "page"):
+        for name in ("steps", "limits", "step_limits", "untraced", "leak", "trace", "page", "in_dataset"):
             if name in entries:
                 setattr(entry, name, entries[name])
         for text in entries.get("problems", ()):

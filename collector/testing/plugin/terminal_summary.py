@@ -43,6 +43,9 @@ def write_summary(
     kept = sum(entry.trace is not None for entry in run.tests.values())
     if options.folder is not None and kept:
         lines.append((f"{counted('{} trace[|s]', kept)} kept in {options.folder}", {}))
+    added = sum(entry.in_dataset for entry in run.tests.values())
+    if options.dataset is not None and added:
+        lines.append((f"{counted('{} test[|s]', added)} added to the dataset {options.dataset}", {}))
     lines += [(text, {}) for text in run.written]
     exceeded = [f"{nodeid}: {text}" for nodeid in sorted(run.tests) for text in run.tests[nodeid].exceeded]
     if not lines and not exceeded and not (options.trace and top):

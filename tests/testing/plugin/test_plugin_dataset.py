@@ -40,6 +40,7 @@ def test_each_test_is_in_the_dataset(pytester, workers, monkeypatch):
         monkeypatch.setenv("COLLECTOR_RUN", name)
         result = run(pytester, TESTS, "--gpu-dataset=runs", "--gpu-simulate", *workers, apart=bool(workers))
         result.assert_outcomes(passed=3)
+        result.stdout.fnmatch_lines([f"2 tests added to the dataset {pytester.path / 'runs'}"])
     dataset = Dataset(pytester.path / "runs")
     assert {key.run for key in dataset.keys} == {"first", "second"}
     assert not dataset.files.unfinished
@@ -76,6 +77,7 @@ def test_a_folder_of_something_else_is_reported(pytester):
     result = run(pytester, TESTS, "--gpu-dataset=runs", "--gpu-simulate")
     assert result.ret == 1
     assert "runs is not a dataset, and not empty" in result.stdout.str()
+    assert "tests added to the dataset" not in result.stdout.str()
 
 
 def test_a_missing_package_is_one_error_before_any_test(pytester, monkeypatch):
