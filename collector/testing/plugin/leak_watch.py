@@ -53,9 +53,10 @@ class LeakWatch:
             running.taken = 0
 
     def gpu_closes(self) -> None:
-        """End the check of a test whose call has ended: the memory disappears with the simulated GPU."""
-        if self._checked is not None and "call" in self._checked.phases:
-            self.finish(self._checked)
+        """End the check of a test whose call or method has ended: the memory disappears with the simulated GPU."""
+        running = self._checked
+        if running is not None and ("call" in running.phases or running.method is not None):
+            self.finish(running)
 
     def finish_before_wider_teardown(self, running: Running) -> None:
         """End the check after the test's own fixtures are torn down, before those of wider scopes."""

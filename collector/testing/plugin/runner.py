@@ -15,7 +15,7 @@ import os
 import unittest
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pytest
 
@@ -86,6 +86,8 @@ class GpuRunner:
         """A plugin of its own."""
         self._noting: Running | None = None
         """The test whose lines are recorded now."""
+        self._gpu_opened = False
+        """Whether the test has opened a simulated GPU itself, since its setup began."""
         self._broken: tuple[str, str] | None = None
         self._artifacts = Artifacts(options)
         self._dumps = None if options.dumps is None else FailureDumps(options.dumps)
@@ -120,6 +122,7 @@ class GpuRunner:
     def _gpu_changes(self, gpu: SimulatedGpu, opens: bool) -> Iterator[None]:
         """Trace nothing while a simulated GPU opens or closes. The run's own GPU makes way for that of a test."""
         ours, noting = self._simulated_gpu, self._noting
+        self._gpu_opened |= opens and gpu is not ours
         if noting is not None:
             self._lines_off(noting)  # lines are recorded with the clock of a GPU
         if not opens:
@@ -148,6 +151,7 @@ class GpuRunner:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Skip the test if it cannot run; otherwise trace its fixtures' setup."""
+        self._gpu_opened = False
         running = item.stash[_RUNNING] = self._admit(item)
         if running.markers.leaks:
             self.leaks.begin(running)
@@ -159,7 +163,7 @@ class GpuRunner:
             if running.skip_reason is not None and not self._brings_gpu():
                 skip(running.skip_reason)  # explains the failure
             raise
-        if running.skip_reason is not None and not self._brings_gpu():
+        if running.skip_reason is not None and not self._brings_gpu() and not _is_of_unittest(item):
             skip(running.skip_reason)
         self._check_context(running, "setup")
         self._read_again(running)
@@ -173,11 +177,12 @@ class GpuRunner:
             running = item.stash[_RUNNING] = self._admit(item)
             if running.markers.leaks:
                 self.leaks.begin(running)
-        if running.markers.limits:
-            self._tell_method_apart(running)
+        if _is_of_unittest(item) and (running.markers.limits or running.markers.leaks or running.skip_reason):
+            self._tell_method_apart(running, item)
         try:
             with self._phase(running, "call"):
                 result = yield
+            self._skip_after_set_up(running)
         except pytest.skip.Exception:
             raise
         except BaseException:
@@ -230,6 +235,10 @@ class GpuRunner:
                 path, line, _ = item.location
                 report.outcome = "skipped"
                 report.longrepr = (path, (line or 0) + 1, _not_run(*self._broken))
+            elif running.lacks_gpu and call.when == "call":  # `unittest` keeps the error of ``setUp`` for the report
+                path, line, _ = item.location
+                report.outcome = "skipped"
+                report.longrepr = (path, (line or 0) + 1, printable(str(running.skip_reason)))
         if call.when == "teardown":
             self._artifacts.write(running)
         entry = running.as_report(report.when)
@@ -303,15 +312,18 @@ class GpuRunner:
         if running.limited is None or running.markers != markers:
             running.unjudged.append(ADDED_LATE)
 
-    def _tell_method_apart(self, running: Running) -> None:
-        """Separate the method, to which limits apply: unittest makes ``setUp`` and ``tearDown`` part of the call."""
-        item = running.item
-        if not isinstance(item, pytest.Function) or not issubclass(item.cls or object, unittest.TestCase):
-            return
+    def _tell_method_apart(self, running: Running, item: pytest.Function) -> None:
+        """Separate the method, to which limits apply: unittest makes ``setUp`` and ``tearDown`` part of the call.
+
+        A method that needs a GPU is not run unless ``setUp`` has opened a simulated one.
+        """
         method = item.obj
 
         @contextlib.contextmanager
         def measured() -> Iterator[None]:
+            if running.skip_reason is not None and not self._brings_gpu():
+                running.lacks_gpu = True
+                raise unittest.SkipTest(printable(running.skip_reason))
             begin = len(self._tracing.recorded())
             try:
                 yield
@@ -335,6 +347,14 @@ class GpuRunner:
 
             item.obj = call
 
+    def _skip_after_set_up(self, running: Running) -> None:
+        """Skip a test of unittest whose method needs a GPU, or whose ``setUp`` has failed without one."""
+        if running.skip_reason is None or not _is_of_unittest(running.item):
+            return
+        running.lacks_gpu |= not self._gpu_opened and not self._brings_gpu()
+        if running.lacks_gpu:
+            skip(running.skip_reason)
+
     @contextlib.contextmanager
     def _phase(self, running: Running, when: str) -> Iterator[None]:
         """Trace one phase of the test, if it is to be traced."""
@@ -353,6 +373,8 @@ class GpuRunner:
             self._lines_off(running)
             self.leaks.end_phase(running)
             recordings, losses = self._tracing.end()
+            if running.skip_reason is not None and _is_of_unittest(running.item):  # no GPU but that of its ``setUp``
+                losses = [loss for loss in losses if loss != self._tracing.unavailable]
             phase = running.phases[when] = _phase(recordings, losses)
             if when == "call":
                 running.limited = phase if running.method is None else _phase(recordings[running.method], losses)
@@ -494,6 +516,11 @@ class GpuRunner:
             # The leak check measures again after this fixture's teardown.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
+
+
+def _is_of_unittest(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    """Whether a test is a method of a `unittest.TestCase`, whose ``setUp`` runs in pytest's call phase."""
+    return isinstance(item, pytest.Function) and issubclass(item.cls or object, unittest.TestCase)
 
 
 def _not_run(culprit: str, error: str) -> str:

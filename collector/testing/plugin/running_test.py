@@ -66,7 +66,9 @@ class Running:
     in_wider_fixture: bool = False
     """Whether a fixture of a wider scope is being set up."""
     skip_reason: str | None = None
-    """The reason why it cannot run, unless one of its fixtures provides a simulated GPU."""
+    """The reason why it cannot run, unless one of its fixtures, or its ``setUp``, provides a simulated GPU."""
+    lacks_gpu: bool = False
+    """Whether its ``setUp`` has provided none."""
     method: slice | None = None
     """The recordings of the method of a `unittest.TestCase`, without those of ``setUp`` and ``tearDown``."""
     limited: Phase | None = None

@@ -298,6 +298,97 @@ def test_limits_are_for_the_method_of_a_unittest(pytester, no_driver):
     assert tests["TestPlain::test_keeps"]["phases"]["call"]["figures"]["kernels"] == 12
 
 
+OF_UNITTEST = """
+import unittest
+import pytest
+from collector.testing import SimulatedGpu
+
+class TestOwn(unittest.TestCase):
+    def setUp(self):
+        context = SimulatedGpu()
+        self.gpu = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    @pytest.mark.gpu_limits(kernels=2)
+    def test_keeps(self):
+        self.gpu.launch("sgemm", count=2)
+
+    @pytest.mark.gpu_limits(kernels=2)
+    def test_exceeds(self):
+        self.gpu.launch("sgemm", count=3)
+
+    @pytest.mark.gpu_leaks
+    def test_leaks(self):
+        self.gpu.malloc(100)
+
+class TestAsync(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        context = SimulatedGpu()
+        self.gpu = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    @pytest.mark.gpu_limits(kernels=2)
+    async def test_keeps(self):
+        self.gpu.launch("sgemm", count=2)
+
+@pytest.mark.gpu_limits(kernels=2)
+class TestWithout(unittest.TestCase):
+    def setUp(self):
+        if "raises" in self._testMethodName:
+            raise RuntimeError("no CUDA-capable device is detected")
+        if "closed" in self._testMethodName:
+            with SimulatedGpu():
+                pass
+
+    def test_plain(self):
+        self.fail("the test must not run")
+
+    def test_raises(self):
+        self.fail("the test must not run")
+
+    def test_closed(self):
+        self.fail("the test must not run")
+
+    @unittest.expectedFailure
+    def test_expected(self):
+        self.fail("the test must not run")
+
+@pytest.mark.gpu_limits(kernels=2)
+class TestWrong(unittest.TestCase):
+    def setUp(self):
+        with SimulatedGpu():
+            raise RuntimeError("on purpose")
+
+    def test_fails(self):
+        pass
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("options", [[], ["--gpu-simulate"], ["--gpu-trace"]], ids=["plain", "simulate", "trace"])
+def test_a_unittest_may_open_a_simulated_gpu_in_its_set_up(pytester, no_driver, options):
+    result = run(pytester, OF_UNITTEST, "--gpu-report=out.json", "-rs", *options)
+    _, tests = report_of(pytester)
+    assert {name: test["outcome"] for name, test in tests.items()} == {
+        "TestOwn::test_keeps": "passed", "TestOwn::test_exceeds": "failed", "TestOwn::test_leaks": "error",
+        "TestAsync::test_keeps": "passed",
+        **dict.fromkeys(
+            (f"TestWithout::test_{name}" for name in ("plain", "raises", "closed", "expected")), "skipped"
+        ),
+        "TestWrong::test_fails": "failed",
+    }  # fmt: skip
+    result.assert_outcomes(passed=3, failed=2, errors=1, skipped=4)
+    why = "needs a real GPU" if options == ["--gpu-simulate"] else "needs a GPU"
+    assert all(why in test["skipped_because"] for test in tests.values() if test["outcome"] == "skipped")
+    assert tests["TestOwn::test_leaks"]["leak"]["device_bytes"] == 100
+    measured = {
+        name: test["limits"][0]["measured"] for name, test in tests.items() if "TestOwn" in name and test["limits"]
+    }
+    assert measured == {"TestOwn::test_keeps": 2, "TestOwn::test_exceeds": 3}
+    result.stdout.fnmatch_lines(["E*RuntimeError: on purpose"])
+    result.stdout.no_fnmatch_line("*incomplete*")
+
+
 BY_NAME = """
 import pytest
 
