@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
+import importlib.util
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -11,8 +11,12 @@ from pathlib import Path
 from collector.errors import CollectorError
 
 LIBRARY_NAME = "libcollector_simulator.so"
-_PACKAGE = "collector.testing"
-"""The package whose folder has the library; an editable installation has two folders, here and in the build."""
+_EXTENSION, _FOLDER = "collector._native", "testing"
+"""The compiled module, and the folder beside it that has the library.
+
+The folders of the package ``collector.testing`` do not tell: of an editable installation, pytest's import hook knows
+only the folder of the sources.
+"""
 
 
 class Config(ctypes.Structure):
@@ -106,8 +110,9 @@ def library_path() -> Path:
     named = os.environ.get("COLLECTOR_SIMULATOR")
     if named:
         return Path(named)
-    for folder in importlib.import_module(_PACKAGE).__path__:
-        path = Path(folder) / LIBRARY_NAME
+    extension = importlib.util.find_spec(_EXTENSION)
+    if extension is not None and extension.origin is not None:
+        path = Path(extension.origin).with_name(_FOLDER) / LIBRARY_NAME
         if path.exists():
             return path
     raise CollectorError(

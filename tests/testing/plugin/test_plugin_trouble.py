@@ -530,6 +530,16 @@ def test_it_does_without_other_plugins(pytester, missing):
     assert report["totals"]["kernels"] == 1
 
 
+@pytest.mark.slow
+def test_it_works_where_plugins_are_loaded_by_name_only(pytester, monkeypatch):
+    """By name, pytest imports the whole package through its own hook, also that of an editable installation."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    source = "def test_a(simulated_gpu): simulated_gpu.launch('k')"
+    result = run(pytester, source, "-p", "collector", "--gpu-report=out.json", apart=True)
+    result.assert_outcomes(passed=1)
+    assert report_of(pytester)[0]["totals"]["kernels"] == 1
+
+
 @pytest.mark.medium
 def test_it_can_be_switched_off(pytester):
     source = "import pytest\n@pytest.mark.gpu\ndef test_a(): pass"
