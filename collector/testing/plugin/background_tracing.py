@@ -4,6 +4,9 @@ A process can trace one step at a time. The test runner traces everything, so it
 own session (`gpu_trace`, `collector.trace`) or runs PyTorch's profiler, and another session begins afterwards; the
 recordings of the test's own sessions are counted too. A session without any records stays open for the next test, so
 that tests without GPU work cost almost nothing.
+
+An error of a session is a loss of the trace. The exception of a signal handler, such as that of a time limit, is the
+test's own: it is raised where it interrupts a session, and the trace of what follows goes on.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from collector.errors import (
     SessionActiveError,
 )
 from collector.options import KINDS, TraceOptions
+from collector.runtime.signal_handlers import error_of_handler
 from collector.tracing.session import Session
 
 if TYPE_CHECKING:
@@ -69,7 +73,11 @@ class Tracing:
             self.finish()
             self._restart()
         self._wanted = True
-        self._open()
+        try:
+            self._open()
+        except BaseException:
+            self.end()
+            raise
 
     def end(self) -> tuple[list[Recording], list[str]]:
         """Return the recordings since `begin`, and one line for each reason why they are incomplete.
@@ -80,16 +88,20 @@ class Tracing:
         if self._away is not None:
             self._losses.append("the test opened a trace of its own and did not end it")
         self._away = None
-        if self._session is not None and not self._session.idle:
-            self._close()
-        pieces, losses = self._pieces, self._losses
-        self._pieces, self._losses = [], []
+        try:
+            if self._session is not None and not self._session.idle:
+                self._close()
+        finally:
+            pieces, losses = self._pieces, self._losses
+            self._pieces, self._losses = [], []
         return pieces, losses
 
     def finish(self) -> None:
         """End the session that was kept open for the next test."""
-        self._close()
-        self._pieces, self._losses = [], []
+        try:
+            self._close()
+        finally:
+            self._pieces, self._losses = [], []
 
     @contextlib.contextmanager
     def libraries_change(self) -> Iterator[None]:
@@ -122,13 +134,15 @@ class Tracing:
         found: list[Recording] = []
         pieces, losses = self._pieces, self._losses
         self._pieces, self._losses = found, []
-        if traced:
-            self._open()
         try:
+            if traced:
+                self._open()
             yield found
         finally:
-            self._close()
-            self._pieces, self._losses = pieces, losses
+            try:
+                self._close()
+            finally:
+                self._pieces, self._losses = pieces, losses
             if traced:
                 self._open()
 
@@ -192,9 +206,9 @@ class Tracing:
         except SessionActiveError:
             self._session = None
             self._losses.append("a trace that was opened earlier was still open")
-        except Exception as error:  # a strict session raises any error of its source
+        except BaseException as error:  # a strict session raises any error of its source
             self._session = None
-            self._losses.append(str(error) or repr(error))
+            self._lose(error)
             if isinstance(error, _LASTING):
                 self.unavailable = str(error)
 
@@ -205,13 +219,21 @@ class Tracing:
         idle = session.idle
         try:
             session.__exit__(None, None, None)
-        except Exception as error:
-            self._losses.append(str(error) or repr(error))
+        except BaseException as error:
+            self._lose(error)
         else:
             if not idle and session.unavailable is None:
                 self._pieces.append(session.recording)
         finally:
             self._session = None
+
+    def _lose(self, error: BaseException) -> None:
+        """Note the error of a session; raise what has interrupted the session."""
+        interruption = error_of_handler(error) if isinstance(error, Exception) else error
+        if interruption is not None:
+            self._losses.append(f"the trace was interrupted by {type(interruption).__name__}")
+            raise interruption
+        self._losses.append(str(error) or repr(error))
 
     def _add_of_test(self, session: OpenSession, use: Use) -> None:
         """Take the recording of a session that the test has opened, and note what it does not have."""
