@@ -48,6 +48,7 @@ def load_files(
     name: Path,
     window_ns: WindowNs = (None, None),
     places: Iterable[tuple[int, int, int]] = (),
+    rows_removed: int | None = None,
 ) -> Recording:
     """Read the complete parts of the segments of one journal, or of a journal that is one file.
 
@@ -56,11 +57,12 @@ def load_files(
         name: the name of the journal, for errors.
         window_ns: the part that is kept. Other rows are dropped block by block, so that they are never all in memory.
         places: device, stream and context of the activities in further segments, which are not read.
+        rows_removed: the number of rows of segments that are not there any more; None: all that were before ``files``.
 
     Raises:
         collector.InvalidFileError: no file is of a known version and has a complete beginning.
     """
-    journal, capture = _read_files(files, name, window_ns, places)
+    journal, capture = _read_files(files, name, window_ns, places, rows_removed)
     try:
         if (spans := capture_ranges(journal)) is not None:
             keep_ranges(capture, spans)
@@ -98,8 +100,10 @@ def _read_files(
     name: Path,
     window_ns: WindowNs = (None, None),
     places: Iterable[tuple[int, int, int]] = (),
+    rows_removed: int | None = None,
 ) -> tuple[JournalContents, Capture]:
     journal = JournalContents(window_ns)
+    journal.rows_removed = rows_removed
     journal.places.update(places)
     bytes_cut, problem = 0, InvalidFileError(f"{name}: there is no segment of a journal in this folder")
     for path, data in files:

@@ -104,7 +104,8 @@ class JournalCapture:
         for name, count in self._journal.decoded_before.items():
             if count:
                 capture["counters"][name] -= count
-        if forgotten := self._journal.rows_before.total():
+        removed = self._journal.rows_removed
+        if forgotten := self._journal.rows_before.total() if removed is None else removed:
             capture["counters"]["rows_forgotten"] = forgotten
         if held := self._journal.numbers.get(BUFFERS_HELD):
             capture["counters"]["buffers_held"] = held

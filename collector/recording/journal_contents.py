@@ -96,6 +96,8 @@ class JournalContents:
         """The begin of the first segment, if it is a later one of its session."""
         self.rows_before = Counter[str]()
         """Rows of segments before the first."""
+        self.rows_removed: int | None = None
+        """Rows of segments that are not there any more; None: all segments before the first are not there."""
         self.decoded_before = Counter[str]()
         """The cost of decoding these rows, by the names of `DECODED`."""
         self.num_files = 0

@@ -11,6 +11,7 @@ from collector.recording.journal_frames import DAMAGE, HEAD_BYTES, blocks_of_fra
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Mapping
 
     import numpy as np
@@ -58,8 +59,13 @@ class SegmentSpan(NamedTuple):
     last_ns: int
     is_closed: bool
     """Whether the segment states the times of its rows; a segment that was not closed does not."""
-    tables_before: frozenset[str] = frozenset()
-    """The tables that have rows in earlier segments."""
+    rows_before: Counter[str]
+    """The number of rows that each table has in earlier segments."""
+
+    @property
+    def tables_before(self) -> frozenset[str]:
+        """The tables that have rows in earlier segments."""
+        return frozenset(table for table, count in self.rows_before.items() if count)
 
 
 def span_of(data: Buffer) -> SegmentSpan:
@@ -67,10 +73,10 @@ def span_of(data: Buffer) -> SegmentSpan:
     journal = JournalContents()
     journal.take_frame(data, HEAD_BYTES)
     session_start_ns = journal.numbers["clock.cupti_start_ns"]
-    before = frozenset(table for table, count in rows_before_segment(journal.numbers).items() if count)
+    before = rows_before_segment(journal.numbers)
     last = last_frame(data)
     if last is None:
-        return SegmentSpan(session_start_ns, 0, 0, is_closed=False, tables_before=before)
+        return SegmentSpan(session_start_ns, 0, 0, is_closed=False, rows_before=before)
     journal.take_frame(data, last, kept_rows=())
     numbers = journal.numbers
     is_closed = bool(numbers.get("segment.closed") or numbers.get("journal.ended"))

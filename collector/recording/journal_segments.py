@@ -73,7 +73,8 @@ def load_segments(folder: Path, window_ns: WindowNs = (None, None)) -> Recording
     kept = _in_window(segments, window_ns)
     others = _contents([path for path in segments if path not in kept])
     places = {place for _, data in others for place in places_of(data)}
-    return load_files(_contents(kept, with_empty=True), folder, window_ns, places)
+    removed = None if kept == segments else _rows_before(segments)
+    return load_files(_contents(kept, with_empty=True), folder, window_ns, places, removed)
 
 
 def load_journal_file(path: Path, window_ns: WindowNs) -> Recording:
@@ -170,6 +171,14 @@ def _contents(paths: list[Path], *, with_empty: bool = False) -> Iterator[tuple[
             continue
         found = True
         yield path, data
+
+
+def _rows_before(segments: list[Path]) -> int:
+    """The number of rows before the first of some segments that has a whole beginning."""
+    for _, data in _contents(segments):
+        with contextlib.suppress(*DAMAGE):
+            return span_of(data).rows_before.total()
+    return 0
 
 
 def _in_window(paths: list[Path], window_ns: WindowNs) -> list[Path]:

@@ -20,6 +20,7 @@ import collector
 from collector import analysis
 from collector.cli import main
 from collector.errors import CollectorWarning, InvalidFileError
+from collector.formats.journal_format import read_segments
 from collector.options import KINDS, TraceOptions
 from collector.recording import journal_segments
 from collector.recording.journal_segments import extent_of_journal, segments_of, session_start_ns
@@ -162,6 +163,23 @@ def test_each_segment_is_readable_by_itself(gpu, tmp_path):
     assert kernels == len(whole.kernels) == 1200
     # The last segment tells which calls of the end are the collector's own; they may be in the one before.
     assert len(whole.api_calls) <= calls <= len(whole.api_calls) + 2
+
+
+@pytest.mark.parametrize("num_removed", [0, 3])
+def test_a_window_states_the_rows_that_were_removed_and_no_others(gpu, tmp_path, num_removed):
+    """Rows of segments before the window are still there."""
+    journal = tmp_path / "run.journal"
+    with streamed(journal):
+        for _ in range(4):
+            launch_in_pieces(gpu, pieces=10)
+            gpu.advance(5_000_000_000)
+    for path in segments_of(journal)[:num_removed]:
+        path.unlink()
+    whole = collector.load(journal)
+    part = read_segments(journal, (12_000_000_000, None))
+    assert 0 < len(part.recording.kernels) < len(whole.recording.kernels)
+    assert part.ledger.rows_forgotten == whole.ledger.rows_forgotten
+    assert (part.ledger.rows_forgotten > 0) == (num_removed > 0)
 
 
 @pytest.mark.parametrize("lost", [1, 4, [3, 4]], ids=str)

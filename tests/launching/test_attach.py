@@ -32,6 +32,7 @@ from collector.launching.attached_process import (
     listen_remotely,
 )
 from collector.launching.shared_recording import SharedRecording, check_unused
+from collector.recording.journal_segments import segments_of
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
 from tests.support.signal_actions import restore_default
@@ -162,6 +163,17 @@ def test_start_dump_stop(process, tmp_path, capsys):
     assert losses(first.ledger) == part.ledger.losses() == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["all.json", "dump.gpurec", "part.gpurec"]
     assert not Path(said[1]).parent.exists()
+
+
+def test_a_part_of_a_recording_without_a_limit_is_not_said_to_have_lost_rows(process, tmp_path, capsys):
+    journal = process.start()
+    wait_for_kernels(process)
+    for name in ("earlier", "part"):  # each begins segments
+        assert attach(process.process_id, "record", "500ms", "-o", tmp_path / f"{name}.gpurec") == 0
+    assert len(segments_of(journal)) > 2
+    process.stop()
+    assert collector.load(tmp_path / "part.gpurec").ledger.rows_forgotten == 0
+    assert "removed" not in capsys.readouterr().out
 
 
 def test_recordings_follow_one_another(process, tmp_path):
