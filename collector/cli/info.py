@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from collector.sources.machine_checks import FAILED, NOTE, OK, WARNING, Check, machine_checks
-from collector.text.terminal import printable, reader_may_leave, shows_colours
+from collector.text.terminal import as_written, printable, reader_may_leave, shows_colours
 
 if TYPE_CHECKING:
     import argparse
@@ -90,10 +90,12 @@ def _print(checks: list[Check]) -> None:
     for each in checks:
         mark, style = _MARKS[each.state]
         table.add_row(
-            Text(mark, style=style), Text(printable(each.name), style="bold"), Text(_line(each), overflow="fold")
+            Text(mark, style=style),
+            Text(as_written(printable(each.name)), style="bold"),
+            Text(_line(each), overflow="fold"),
         )
     Console().print(table)
 
 
 def _line(check: Check) -> str:
-    return printable(f"{check.text}. {check.remedy}" if check.remedy else check.text)
+    return as_written(printable(f"{check.text}. {check.remedy}" if check.remedy else check.text))

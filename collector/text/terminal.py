@@ -77,6 +77,17 @@ def escape_unknown_characters() -> None:
             stream.reconfigure(errors=_SIMILAR_SIGNS)
 
 
+def as_written(text: str) -> str:
+    """The text with the replacements that standard output makes after `escape_unknown_characters`.
+
+    Tables are laid out with it, because an escape is wider than its character.
+    """
+    stream = sys.stdout
+    if text.isascii() or not isinstance(stream, io.TextIOWrapper) or stream.errors != _SIMILAR_SIGNS:
+        return text
+    return text.encode(stream.encoding, _SIMILAR_SIGNS).decode(stream.encoding)
+
+
 def _with_similar_signs(error: UnicodeError) -> tuple[str, int]:
     """An error handler of encodings, with a character for each sign of ours, so that tables stay aligned."""
     if not isinstance(error, UnicodeEncodeError):

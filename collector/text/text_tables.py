@@ -11,7 +11,7 @@ import textwrap
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from collector.text.terminal import styled
+from collector.text.terminal import as_written, styled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,10 @@ def table_text(
         whole_names: do not cut names and do not divide the table, however wide the lines become.
         color: with terminal colours.
     """
-    columns = [_Column(head, [row[place] for row in rows], is_name[place]) for place, head in enumerate(heads)]
+    columns = [
+        _Column(as_written(head), [as_written(row[place]) for row in rows], is_name[place])
+        for place, head in enumerate(heads)
+    ]
     fitting = next((shortest for shortest in _SHORTEST_NAMES if _least_width(columns, shortest) <= width), None)
     shortest = fitting or _SHORTEST_NAMES[0]
     parts = [columns] if whole_names or fitting else _parts(columns, width, shortest)

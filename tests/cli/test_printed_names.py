@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import re
@@ -141,6 +142,34 @@ def test_tables_in_ascii_are_as_wide_as_others(files, capsys):
     for plain, whole in zip(printed["ascii"], printed["utf-8"], strict=True):
         assert plain == whole.replace("─", "-").replace("µs", "us").replace("…", "~")
     assert any(re.search(r"\d us\b", line) for line in printed["ascii"])
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("columns", ["160", "70"])
+@pytest.mark.parametrize("command", [["summary"], ["stats", "--question", "kernels"]], ids=lambda words: words[0])
+def test_tables_are_aligned_where_names_are_escaped(tmp_path, command, columns):
+    path = tmp_path / "step.json"
+    names = ["plain", "\u65e5\u672c_kernel", "\xe9", "\xb5m", "10 \xb5s", "\U0001f600" * 9]
+    events = [
+        {"ph": "X", "cat": "kernel", "name": name, "ts": 10 * at, "dur": 9, "pid": 0, "tid": 7,
+         "args": {"device": 0, "stream": 7, "correlation": at}}
+        for at, name in enumerate(names, 1)
+    ]  # fmt: skip
+    path.write_text(json.dumps(events))
+    program = [sys.executable, "-m", "collector", command[0], str(path), *command[1:]]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": columns}
+    printed = subprocess.run(program, env=environment, capture_output=True, check=True, text=True).stdout
+    lines = printed.splitlines()
+    assert "\\u65e5" in printed
+    found = 0
+    for at, line in enumerate(lines):
+        if re.fullmatch(r" -+", line):
+            rows = list(itertools.takewhile(bool, lines[at + 1 :]))
+            assert len({len(row) for row in rows}) == 1, printed  # their last cells are of one width
+            assert len(rows[0]) <= len(line)
+            found += 1
+    assert found
+    assert max(map(len, lines)) <= int(columns)
 
 
 @pytest.mark.medium

@@ -14,6 +14,7 @@ from collector.recording.kind_names import copy_kind_name
 from collector.testing.plugin.figures import calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 from collector.text.terminal import printable
+from collector.text.text_tables import text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -177,12 +178,13 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequen
     """
     shown = [tuple(headers), *(tuple(map(printable, row)) for row in rows[:_MOST_ROWS])]
     flush = range(1, len(headers)) if right is None else right
-    widths = np.array([[len(text) for text in row] for row in shown]).max(axis=0).tolist()
-    text = [
-        "  "
-        + "  ".join(t.rjust(w) if i in flush else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
-        for row in shown
-    ]
+    widths = [max(map(text_width, column)) for column in zip(*shown, strict=True)]
+
+    def aligned(column: int, text: str) -> str:
+        spaces = " " * (widths[column] - text_width(text))
+        return spaces + text if column in flush else text + spaces
+
+    text = ["  " + "  ".join(aligned(column, cell) for column, cell in enumerate(row)) for row in shown]
     if len(rows) > _MOST_ROWS:
         text.append(f"  ... and {len(rows) - _MOST_ROWS:,} more")
     return "\n".join(line.rstrip() for line in text)

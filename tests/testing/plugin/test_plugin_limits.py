@@ -163,6 +163,11 @@ def test_the_message_says_excess_what_ran_and_where_from(step):
     assert message[-2].endswith(", ...")
 
 
+def test_rows_are_aligned_where_characters_are_wide():
+    text = columns(("name", "count"), [("\u65e5\u672c\u8a9e", "1"), ("e\u0301", "22")])
+    assert text.splitlines() == ["  name    count", "  \u65e5\u672c\u8a9e      1", "  e\u0301          22"]
+
+
 def test_rows_beyond_what_is_readable_are_counted():
     text = columns(("name", "count"), [(f"kernel{i}", str(i)) for i in range(18)])
     assert text.splitlines()[0] == "  name      count"
