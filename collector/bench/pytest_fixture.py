@@ -38,6 +38,9 @@ _IN_REPORT = "collector_gpu_benchmark_notes"
 """Attribute of a test's report."""
 _NOT_COMPARED = "gpu_benchmark: not compared with a baseline"
 _REPLACED = "gpu_benchmark: stored reports that were replaced, not extended"
+_SAVE, _BASELINE = "--gpu-benchmark-save", "--gpu-benchmark-baseline"
+_FOLDERS: pytest.StashKey[dict[str, Path | None]] = pytest.StashKey()
+"""Option -> its folder; None: the option is not given."""
 _TEST = "test"
 """Entry of a stored report's environment: the digest of the test's node id."""
 _LONGEST = 255
@@ -47,8 +50,8 @@ _LONGEST = 255
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("gpu-benchmark", "benchmarks of GPU work (collector)")
-    group.addoption("--gpu-benchmark-save", metavar="FOLDER", help="store every gpu_benchmark report here")
-    group.addoption("--gpu-benchmark-baseline", metavar="FOLDER", help="fail tests slower than the reports here")
+    group.addoption(_SAVE, metavar="FOLDER", help="store every gpu_benchmark report here")
+    group.addoption(_BASELINE, metavar="FOLDER", help="fail tests slower than the reports here")
     group.addoption(
         "--gpu-benchmark-fail-above",
         metavar="SHARE",
@@ -56,6 +59,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0.03,
         help="the share of slowdown that fails (0.03)",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Determine the folders, whose placeholders may not have a value.
+
+    Raises:
+        pytest.UsageError: one cannot be filled in.
+    """
+    config.stash[_FOLDERS] = {option: _folder(config, option) for option in (_SAVE, _BASELINE)}
 
 
 @pytest.fixture
@@ -80,7 +92,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
             pytest.fail("\n".join(report.failures.values()), pytrace=False)
         test = f"{node_id(request.node)}{f'-{calls}' if calls > 1 else ''}"
         _hold_against_baseline(report, request.node, test)
-        folder = _folder(request.config, "--gpu-benchmark-save")
+        folder = request.config.stash[_FOLDERS][_SAVE]
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -93,9 +105,19 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
 
 def _folder(config: pytest.Config, option: str) -> Path | None:
-    """The folder that an option names, whatever folder a test works in now."""
+    """The folder that an option names, whatever folder a test works in later."""
     given = config.getoption(option)
-    return Path(config.invocation_params.dir, given) if given else None
+    if not given:
+        return None
+    from collector.errors import OutputError
+    from collector.files.atomic_files import expanded
+    from collector.formats.output_paths import filled_in
+    from collector.text.terminal import printable
+
+    try:
+        return Path(config.invocation_params.dir, filled_in(expanded(given), None))
+    except OutputError as error:
+        raise pytest.UsageError(printable(str(error))) from None
 
 
 def _save(report: Report, item: pytest.Item, test: str, folder: Path) -> None:
@@ -167,7 +189,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _hold_against_baseline(report: Report, item: pytest.Item, test: str) -> None:
-    folder = _folder(item.config, "--gpu-benchmark-baseline")
+    folder = item.config.stash[_FOLDERS][_BASELINE]
     if folder is None:
         return
     from collector.bench.baseline import not_compared, regressions

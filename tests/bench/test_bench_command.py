@@ -499,6 +499,26 @@ def test_the_fixture_holds_tests_against_stored_baselines(pytester):
 
 
 @pytest.mark.slow
+def test_each_rank_has_a_folder_of_reports_of_its_own(pytester):
+    (pytester.path / "test_it.py").write_text("""
+def test_steady(gpu_benchmark):
+    gpu_benchmark(lambda: 5.0, clock="returned", max_rounds=30)
+""")
+    ranks = {"RANK": "3", "WORLD_SIZE": "4"}
+    assert run_pytest(pytester, "--gpu-benchmark-save=base-{rank}", **ranks)[0] == 0
+    assert [path.name for path in (pytester.path / "base-3").iterdir()] == ["test_it.py_test_steady.json"]
+    status, printed = run_pytest(pytester, "--gpu-benchmark-baseline=base-{rank}", **ranks)
+    assert status == 0
+    assert "not compared" not in printed
+
+
+@pytest.mark.parametrize("option", ["--gpu-benchmark-save", "--gpu-benchmark-baseline"])
+def test_a_placeholder_without_a_value_ends_the_run_before_the_first_test(pytester, capfd, option):
+    assert run_pytest(pytester, f"{option}=base-{{rnk}}")[0] == pytest.ExitCode.USAGE_ERROR
+    assert capfd.readouterr().err.count("{rnk} is not a placeholder; did you mean {rank}?") == 1
+
+
+@pytest.mark.slow
 def test_folders_of_reports_are_those_where_pytest_began(pytester):
     (pytester.path / "test_it.py").write_text("""
 def test_moves(gpu_benchmark, tmp_path, monkeypatch):
