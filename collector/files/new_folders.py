@@ -42,10 +42,9 @@ def new_folder(parent: str | os.PathLike[str], prefix: str) -> Path:
     Raises:
         collector.OutputError: the folder cannot be made.
     """
-    try:
-        return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    except OSError as error:
-        raise output_error(f"cannot make a folder in {parent}", error) from error
+    folder = _unused_path(parent, prefix)
+    _make(folder)
+    return folder
 
 
 @contextlib.contextmanager
@@ -58,7 +57,7 @@ def scratch_folder() -> Iterator[Path]:
     Raises:
         collector.OutputError: the folder cannot be made.
     """
-    folder = Path(temporary_folder(), f"collector-{secrets.token_hex(8)}")  # known before it is made
+    folder = _unused_path(temporary_folder(), "collector-")  # known before it is made
     try:
         try:
             _make(folder)
@@ -67,6 +66,10 @@ def scratch_folder() -> Iterator[Path]:
             remove_folder(folder)
     finally:
         remove_folder(folder)  # the first removal may have been interrupted
+
+
+def _unused_path(parent: str | os.PathLike[str], prefix: str) -> Path:
+    return Path(parent, prefix + secrets.token_hex(8))
 
 
 def _make(folder: Path) -> None:

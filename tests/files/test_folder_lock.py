@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import threading
@@ -16,17 +15,7 @@ from collector.files import folder_lock
 from collector.files.folder_lock import FolderLock
 from collector.testing import SimulatedGpu
 from collector.tracing.session import Session
-
-
-def is_locked(folder: Path) -> bool:
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(number)
-    return False
+from tests.support.folder_locks import is_locked
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
-import fcntl
 import gc
-import os
 import shutil
 import signal
 import subprocess
@@ -29,6 +27,7 @@ from collector.tracing.annotate import annotate, send_annotations_to
 from collector.tracing.recorder import Recorder
 from collector.tracing.recorder_ring import RecorderSource, Ring
 from collector.tracing.scheduled_windows import ScheduledWindows
+from tests.support.folder_locks import is_locked
 
 PACKAGE = Path(collector.__file__).parent
 OURS = frozenset(
@@ -180,21 +179,9 @@ def scheduled_steps(gpu, tmp_path) -> Callable[[], None]:
     return run
 
 
-def is_unlocked(folder: Path) -> bool:
-    """Whether another process would not have to wait before it writes a file in the folder."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(number)
-    return True
-
-
 def healthy(gpu: SimulatedGpu, folder: Path, where: str) -> None:
     """Assert that the process can trace, and that nothing of before is in the way."""
-    assert is_unlocked(folder), where
+    assert not is_locked(folder), where
     journal = folder / "step.journal"
     journal.unlink(missing_ok=True)
     with collector.trace(strict=True):
