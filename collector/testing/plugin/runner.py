@@ -232,13 +232,9 @@ class GpuRunner:
         if report.failed:
             running.failed = True
             if self._broken is not None and self._broken[0] != item.nodeid and speaks_of_cuda(report.longreprtext):
-                path, line, _ = item.location
-                report.outcome = "skipped"
-                report.longrepr = (path, (line or 0) + 1, _not_run(*self._broken))
+                _make_skipped(report, item, _not_run(*self._broken))
             elif running.lacks_gpu and call.when == "call":  # `unittest` keeps the error of ``setUp`` for the report
-                path, line, _ = item.location
-                report.outcome = "skipped"
-                report.longrepr = (path, (line or 0) + 1, printable(str(running.skip_reason)))
+                _make_skipped(report, item, printable(str(running.skip_reason)))
         if call.when == "teardown":
             self._artifacts.write(running)
         entry = running.as_report(report.when)
@@ -516,6 +512,12 @@ class GpuRunner:
             # The leak check measures again after this fixture's teardown.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
+
+
+def _make_skipped(report: pytest.TestReport, item: pytest.Item, reason: str) -> None:
+    path, line, _ = item.location
+    report.outcome = "skipped"
+    report.longrepr = (path, (line or 0) + 1, reason)
 
 
 def _is_of_unittest(item: pytest.Item) -> TypeGuard[pytest.Function]:
